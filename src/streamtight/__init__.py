@@ -1,0 +1,77 @@
+"""streamtight: make your streams watertight.
+
+The public names, each loaded on first use, so that `import streamtight` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from streamtight import errors as errors
+    from streamtight.errors import StreamtightError as StreamtightError
+    from streamtight.stream.dependence import Dependence as Dependence
+    from streamtight.stream.dependence import barrier as barrier
+    from streamtight.stream.dependence import between as between
+    from streamtight.stream.dependence import depends as depends
+    from streamtight.stream.dependence import ordered as ordered
+    from streamtight.stream.dependence import same as same
+    from streamtight.stream.dependence import unordered as unordered
+    from streamtight.stream.event import Event as Event
+    from streamtight.stream.event import Kind as Kind
+    from streamtight.stream.schedule import Race as Race
+    from streamtight.stream.schedule import Restart as Restart
+    from streamtight.stream.schedule import Schedule as Schedule
+    from streamtight.stream.schedule import find_race as find_race
+    from streamtight.stream.schema import Bag as Bag
+    from streamtight.stream.schema import Par as Par
+    from streamtight.stream.schema import PartitionBy as PartitionBy
+    from streamtight.stream.schema import Schema as Schema
+    from streamtight.stream.schema import Seq as Seq
+    from streamtight.stream.schema import Sync as Sync
+    from streamtight.stream.schema import schema_of as schema_of
+    from streamtight.stream.trace import Trace as Trace
+    from streamtight.verdict import Counterexample as Counterexample
+    from streamtight.verdict import Outcome as Outcome
+    from streamtight.verdict import Scope as Scope
+    from streamtight.verdict import Verdict as Verdict
+    from streamtight.verdict import combine as combine
+
+__version__ = "0.1.0"
+
+# Where each public name lives, in the order of the layers.
+_HOMES = {
+    "streamtight.errors": ["StreamtightError"],
+    "streamtight.stream.event": ["Kind", "Event"],
+    "streamtight.stream.dependence": [
+        "Dependence",
+        "unordered",
+        "ordered",
+        "same",
+        "barrier",
+        "between",
+        "depends",
+    ],
+    "streamtight.stream.schema": ["Schema", "Bag", "Seq", "Sync", "PartitionBy", "Par", "schema_of"],
+    "streamtight.stream.trace": ["Trace"],
+    "streamtight.stream.schedule": ["Schedule", "Restart", "Race", "find_race"],
+    "streamtight.verdict": ["Verdict", "Outcome", "Scope", "Counterexample", "combine"],
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["errors", *_HOME_OF]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return importlib.import_module("streamtight.errors")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'streamtight' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

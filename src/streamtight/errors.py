@@ -1,0 +1,118 @@
+"""Every exception that streamtight raises for a wrong question.
+
+StreamtightError
+├── KindError         a kind that cannot be: a bad name, a type we do not know
+├── EventError        an event that does not fit its kind
+│   └── FieldError    an event has no such field (also an AttributeError)
+├── DependenceError   a relation that is not one: not symmetric, a field that is not there
+├── SchemaError       a schema that is not well formed, or a stream that is not of it
+├── TraceError        traces that cannot be compared, schedules that cannot be run
+├── VerdictError      a verdict that contradicts itself
+├── ReportError       a report that cannot be written
+├── RowError          a Spark row or type that is not an event or a kind, and the other way round
+├── JobError          the user's job raised: with the batch, and the exception as its cause
+├── TimeLimitError    a run did not end in the time it was given
+├── UnsupportedError  this engine cannot do that
+├── SparkStartError   Spark did not start
+└── EncodingError     our own bug: reasoning and running disagree
+
+A wrong question is an exception; "no" and "don't know" are verdicts, never exceptions.
+"""
+
+from __future__ import annotations
+
+
+class StreamtightError(Exception):
+    """Where it went wrong, what was needed, what came instead, and what to try.
+
+    The four parts stay readable as attributes, so that a report can show them its own way.
+
+    >>> print(StreamtightError("same('taxi')", needed="a field of GPS", came="'taxi'", hint="same('taxi_id')"))
+    same('taxi'): needed a field of GPS; came 'taxi'. Try: same('taxi_id')
+    """
+
+    def __init__(self, where: str, *, needed: str, came: str, hint: str) -> None:
+        super().__init__(f"{where}: needed {needed}; came {came}. Try: {hint}")
+        self.where = where
+        self.needed = needed
+        self.came = came
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions pickle by calling the class with self.args, which keyword-only parameters refuse.
+        return (_rebuild, (type(self), str(self), self.__dict__))
+
+
+def _rebuild(cls: type[StreamtightError], text: str, attributes: dict[str, object]) -> StreamtightError:
+    error = cls.__new__(cls, text)
+    error.__dict__.update(attributes)
+    return error
+
+
+class KindError(StreamtightError):
+    """A kind that cannot be: a bad name, or a field type that is not known."""
+
+
+class EventError(StreamtightError):
+    """An event that does not fit its kind: a field missing, surplus or of a wrong type."""
+
+
+class FieldError(EventError, AttributeError):
+    """An event has no such field."""
+
+
+class DependenceError(StreamtightError):
+    """A relation that is not a dependence on the given events."""
+
+
+class SchemaError(StreamtightError):
+    """A schema that is not well formed, or a stream that is not of it. `rule` names the broken rule."""
+
+    def __init__(self, where: str, *, needed: str, came: str, hint: str, rule: str | None = None) -> None:
+        super().__init__(where, needed=needed, came=came, hint=hint)
+        self.rule = rule
+
+
+class TraceError(StreamtightError):
+    """Traces that cannot be compared, or a schedule that cannot be run."""
+
+
+class VerdictError(StreamtightError):
+    """A verdict that contradicts itself."""
+
+
+class ReportError(StreamtightError):
+    """A report that cannot be written."""
+
+
+class RowError(StreamtightError):
+    """A Spark row or type that is not an event or a kind, or the other way round."""
+
+
+class JobError(StreamtightError):
+    """The user's job raised. `batch` says in which micro-batch, `raised` what, `__cause__` is the exception."""
+
+    def __init__(self, where: str, *, needed: str, came: str, hint: str, batch: int | None, raised: str) -> None:
+        super().__init__(where, needed=needed, came=came, hint=hint)
+        self.batch = batch
+        self.raised = raised
+
+
+class TimeLimitError(StreamtightError):
+    """A run did not end in the time it was given. `seconds` is that time."""
+
+    def __init__(self, where: str, *, needed: str, came: str, hint: str, seconds: float) -> None:
+        super().__init__(where, needed=needed, came=came, hint=hint)
+        self.seconds = seconds
+
+
+class UnsupportedError(StreamtightError):
+    """This engine, or this kind of session, cannot do that."""
+
+
+class SparkStartError(StreamtightError):
+    """Spark did not start, with what `streamtight doctor` would say about it."""
+
+
+class EncodingError(StreamtightError):
+    """Our own bug: a counterexample found by reasoning does not fail when it is run."""

@@ -1,0 +1,281 @@
+"""Verdicts: the one kind of answer that every question gets.
+
+>>> v = Verdict("job keeps the order of each taxi", Outcome.HOLDS, Scope.tested(200, seed=7))
+>>> print(v)
+HOLDS  job keeps the order of each taxi (tested on 200 generated inputs, seed 7)
+>>> v.require() is v
+True
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamtight.errors import VerdictError
+from streamtight.stream.event import Event, Map
+from streamtight.stream.schedule import Schedule
+
+
+class Outcome(enum.IntEnum):
+    """No, don't know, yes: in this order, so that the worst of several is the smallest."""
+
+    FAILS = 0
+    UNDECIDED = 1
+    HOLDS = 2
+
+
+class Strength(enum.IntEnum):
+    """How much of all possible inputs an answer speaks of, the least first."""
+
+    OBSERVED = 0
+    TESTED = 1
+    EXPLORED = 2
+    PROVED = 3
+
+
+@functools.total_ordering
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which inputs an answer speaks of. A narrower scope is smaller: of less strength, or as strong on fewer inputs."""
+
+    strength: Strength
+    count: int | None = None
+    seed: int | None = None
+
+    @classmethod
+    def proved(cls) -> Scope:
+        """Every input."""
+        return cls(Strength.PROVED)
+
+    @classmethod
+    def explored(cls, size: int) -> Scope:
+        """All inputs up to this size."""
+        return cls(Strength.EXPLORED, size)
+
+    @classmethod
+    def tested(cls, count: int, *, seed: int | None = None) -> Scope:
+        """So many inputs, generated from this seed or given."""
+        return cls(Strength.TESTED, count, seed)
+
+    @classmethod
+    def observed(cls, count: int) -> Scope:
+        """So many events or batches that were seen to happen."""
+        return cls(Strength.OBSERVED, count)
+
+    def __lt__(self, other: Scope) -> bool:
+        return self._rank() < other._rank()
+
+    def _rank(self) -> tuple[int, float]:
+        return (self.strength, math.inf if self.count is None else self.count)
+
+    def __str__(self) -> str:
+        match self.strength:
+            case Strength.PROVED:
+                return "proved for every input"
+            case Strength.EXPLORED:
+                return f"explored for all inputs up to size {self.count}"
+            case Strength.OBSERVED:
+                return f"observed on {self.count} inputs"
+        if self.seed is None:
+            return f"tested on {self.count} given inputs"
+        return f"tested on {self.count} generated inputs, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """An input that fails, as small as it could be made, and how to see it fail again."""
+
+    finding: str
+    """The name of what is wrong, such as ORDER_LOST."""
+    explanation: str
+    """What happened, in a sentence."""
+    schedule: Schedule
+    expected: tuple[Event, ...] | None = None
+    actual: tuple[Event, ...] | None = None
+    replay: str = ""
+    """The few lines of Python that show it again."""
+    reruns: int = 0
+    """How often it was run again before it was reported."""
+    failing_reruns: int = 0
+    """How many of these failed as well."""
+
+    def story(self) -> str:
+        """What a person reads first: what is wrong, on which input, what was expected, what came, how to see it."""
+        parts = [f"{self.finding}: {self.explanation}", "input\n" + _indented(str(self.schedule))]
+        if self.schedule.shuffle_partitions != 1:
+            parts[-1] += f"\n  with {self.schedule.shuffle_partitions} shuffle partitions"
+        if self.expected is not None:
+            parts.append("expected\n" + _listed(self.expected))
+        if self.actual is not None:
+            parts.append("came\n" + _listed(self.actual))
+        if self.reruns:
+            parts.append(f"run again {self.reruns} times, failed {self.failing_reruns} times")
+        if self.replay:
+            parts.append("to see it again\n" + _indented(self.replay))
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An answer: the claim, whether it holds, for which inputs, and the evidence or the reason.
+
+    FAILS carries a counterexample, UNDECIDED a reason.
+    """
+
+    claim: str
+    outcome: Outcome
+    scope: Scope
+    counterexample: Counterexample | None = None
+    reason: str | None = None
+    cost: Mapping[str, float] = field(default_factory=dict)
+    """What the answer took: seconds, runs, batches, whatever the method counts."""
+
+    def __post_init__(self) -> None:
+        if (self.outcome is Outcome.FAILS) != (self.counterexample is not None):
+            raise VerdictError(
+                f"Verdict({self.claim!r})",
+                needed="a counterexample with FAILS, and only with FAILS",
+                came=f"{self.outcome.name} {'without' if self.counterexample is None else 'with'} one",
+                hint="UNDECIDED with a reason, if nothing was shown to fail",
+            )
+        if self.outcome is Outcome.UNDECIDED and not self.reason:
+            raise VerdictError(
+                f"Verdict({self.claim!r})",
+                needed="the reason why it is undecided",
+                came="none",
+                hint="reason='...'",
+            )
+
+    @property
+    def holds(self) -> bool:
+        """Is the answer yes?"""
+        return self.outcome is Outcome.HOLDS
+
+    @property
+    def fails(self) -> bool:
+        """Is the answer no?"""
+        return self.outcome is Outcome.FAILS
+
+    @property
+    def undecided(self) -> bool:
+        """Is there no answer?"""
+        return self.outcome is Outcome.UNDECIDED
+
+    def __bool__(self) -> bool:
+        raise VerdictError(
+            f"bool({self.claim!r})",
+            needed="one of .holds, .fails, .undecided",
+            came="a verdict where True or False was wanted",
+            hint="verdict.require(), which raises unless it holds",
+        )
+
+    def __str__(self) -> str:
+        because = f": {self.reason}" if self.reason else ""
+        found = f": {self.counterexample.finding}" if self.counterexample else ""
+        return f"{self.outcome.name}  {self.claim}{found}{because} ({self.scope})"
+
+    def story(self) -> str:
+        """The line, and under it the counterexample."""
+        return str(self) if self.counterexample is None else f"{self}\n{_indented(self.counterexample.story())}"
+
+    def require(self) -> Verdict:
+        """This verdict if it holds; else an AssertionError that tells the story."""
+        __tracebackhide__ = True
+        if not self.holds:
+            raise AssertionError(self.story())
+        return self
+
+    def to_json(self) -> str:
+        """The verdict as JSON, for other programs."""
+        return json.dumps(self.as_data(), indent=2)
+
+    def as_data(self) -> dict[str, Any]:
+        """The verdict as dicts, lists, strings and numbers."""
+        counterexample = self.counterexample
+        return {
+            "claim": self.claim,
+            "outcome": self.outcome.name,
+            "scope": {
+                "strength": self.scope.strength.name,
+                "count": self.scope.count,
+                "seed": self.scope.seed,
+                "text": str(self.scope),
+            },
+            "reason": self.reason,
+            "cost": dict(self.cost),
+            "counterexample": None if counterexample is None else _counterexample_data(counterexample),
+        }
+
+
+def combine(verdicts: Iterable[Verdict], *, claim: str) -> Verdict:
+    """Do all of these hold? The worst outcome, the narrowest scope, the first counterexample or reason for it.
+
+    >>> good = Verdict("a", Outcome.HOLDS, Scope.proved())
+    >>> print(combine([good, Verdict("b", Outcome.HOLDS, Scope.observed(9))], claim="both"))
+    HOLDS  both (observed on 9 inputs)
+    """
+    listed = list(verdicts)
+    if not listed:
+        raise VerdictError(
+            f"combine({claim!r})",
+            needed="one verdict or more",
+            came="none",
+            hint="an UNDECIDED verdict with a reason",
+        )
+    worst = min(listed, key=lambda verdict: verdict.outcome)
+    cost: dict[str, float] = {}
+    for verdict in listed:
+        for name, amount in verdict.cost.items():
+            cost[name] = cost.get(name, 0) + amount
+    # A single failing input refutes all of them, so a FAILS keeps the scope in which it was found.
+    scope = worst.scope if worst.fails else min(verdict.scope for verdict in listed)
+    reason = worst.reason if worst.reason is None else f"{worst.claim}: {worst.reason}"
+    return Verdict(claim, worst.outcome, scope, worst.counterexample, reason, cost)
+
+
+def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
+    schedule = counterexample.schedule
+    return {
+        "finding": counterexample.finding,
+        "explanation": counterexample.explanation,
+        "batches": plain(schedule.batches),
+        "shuffle_partitions": schedule.shuffle_partitions,
+        "restarts": [{"after": restart.after, "replay": restart.replay} for restart in schedule.restarts],
+        "expected": plain(counterexample.expected),
+        "actual": plain(counterexample.actual),
+        "replay": counterexample.replay,
+        "reruns": counterexample.reruns,
+        "failing_reruns": counterexample.failing_reruns,
+    }
+
+
+def plain(value: object) -> Any:
+    """A value of an event as JSON can hold it; what JSON lacks becomes {"its type": "its text"}."""
+    match value:
+        case Event():
+            return {"kind": value.kind.name, "fields": {n: plain(v) for n, v in value.as_dict().items()}}
+        case Map():
+            return {"map": [[plain(k), plain(v)] for k, v in value.items()]}
+        case tuple() | list():
+            return [plain(item) for item in value]
+        case float() if not math.isfinite(value):
+            return {"float": repr(value)}
+        case None | bool() | int() | float() | str():
+            return value
+        case bytes():
+            return {"bytes": value.hex()}
+    return {type(value).__name__: str(value)}
+
+
+def _listed(events: tuple[Event, ...]) -> str:
+    return "\n".join(f"  {event!r}" for event in events) or "  (nothing)"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" if line else line for line in text.splitlines())
