@@ -190,14 +190,19 @@ def without_none(declared: FieldType) -> tuple[FieldType, bool]:
     >>> without_none(int | None)
     (<class 'int'>, True)
     """
-    if _origin(declared) in (typing.Union, types.UnionType):
+    if origin(declared) in (typing.Union, types.UnionType):
         others = tuple(t for t in typing.get_args(declared) if t is not type(None))
         if len(others) < len(typing.get_args(declared)):
             return (others[0] if len(others) == 1 else declared), True
     return declared, False
 
 
-def _origin(declared: FieldType) -> object:
+def without_annotation(declared: FieldType) -> FieldType:
+    """The type that an `Annotated` form annotates; any other type as it is."""
+    return typing.get_args(declared)[0] if origin(declared) is typing.Annotated else declared
+
+
+def origin(declared: FieldType) -> object:
     """What a typing form is a form of: tuple for tuple[int, ...]."""
     return typing.get_origin(declared)
 
@@ -262,8 +267,8 @@ def _constructor(
 
 def _quick_test(declared: FieldType, variable: str, number: int, scope: dict[str, Any]) -> str:
     """The condition under which a value needs more than a look at its class."""
-    plain, _ = without_none(_without_annotation(declared))
-    plain = _without_annotation(plain)
+    plain, _ = without_none(without_annotation(declared))
+    plain = without_annotation(plain)
     if plain not in (int, str, bool, bytes, float):
         return ""
     scope[f"_type{number}"] = plain
@@ -288,13 +293,9 @@ def _listed(names: typing.Iterable[str]) -> str:
 # -- checking values ---------------------------------------------------------------------------------------------
 
 
-def _without_annotation(declared: FieldType) -> FieldType:
-    return typing.get_args(declared)[0] if _origin(declared) is typing.Annotated else declared
-
-
 def _fix(declared: FieldType, where: str) -> Callable[[Any], Any]:
     """The function that turns a given value into the stored one, or raises."""
-    plain, optional = without_none(_without_annotation(declared))
+    plain, optional = without_none(without_annotation(declared))
     check = _check_of(plain, where)
 
     def fix(value: Any) -> Any:
@@ -324,16 +325,16 @@ def _hint(declared: FieldType, value: Any, said: str) -> str:
 
 
 def _check_of(plain: FieldType, where: str) -> Callable[[Any], Any]:
-    plain = _without_annotation(plain)
+    plain = without_annotation(plain)
     scalar = _SCALARS.get(plain) if isinstance(plain, type) else None
     if scalar is not None:
         return scalar
     if isinstance(plain, Kind):
         return _event_check(plain)
     arguments = typing.get_args(plain)
-    if _origin(plain) is tuple and len(arguments) == 2 and arguments[1] is ...:
+    if origin(plain) is tuple and len(arguments) == 2 and arguments[1] is ...:
         return _array_check(_fix(arguments[0], where + "[...]"))
-    if _origin(plain) is dict and len(arguments) == 2:
+    if origin(plain) is dict and len(arguments) == 2:
         return _map_check(_fix(arguments[0], where + " key"), _fix(arguments[1], where + " value"))
     raise KindError(
         where,

@@ -1,7 +1,7 @@
 """Schedules: one order of a stream, cut into micro-batches and spread over partitions.
 
 Micro-batches come one after another. Inside one, each partition is a sequence and the partitions are in no order with
-each other. That is the shape of what a job reads and of what it writes, so both are `Batches`, and the same question can
+each other. That is the shape of what a job reads and of what it writes: both are `Batches`, and the same question can
 be asked of both: is there a *race*, two events that must keep their order and yet may arrive either way?
 
 >>> from streamtight.stream.dependence import same

@@ -1,0 +1,52 @@
+# Two commands: `make demo` and `make test`. Both set everything up first; running them again is quick.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test check spark bench docs golden format clean help
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
+
+demo: $(READY) ## judge the taxi example on real Spark, and write a report
+	$(BIN)/python examples/taxi.py --report build/taxi.html
+
+test: check spark ## all tests
+
+check: $(READY) ## format, lint, types, and the tests that need no JVM (under a minute)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -m "not spark" tests docs README.md src
+
+spark: $(READY) ## the tests that start a JVM, in one session
+	$(BIN)/pytest -q -m spark tests docs README.md
+
+bench: $(READY) ## figures and ratios, side by side
+	$(BIN)/python benchmarks/kernel.py
+	$(BIN)/python benchmarks/spark.py
+
+docs: $(READY) ## the documentation as a site in site/
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/mkdocs build --strict --quiet
+
+golden: $(READY) ## write the golden files anew, for review in the diff
+	UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not spark" tests
+
+format: $(READY) ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what was built; the virtual environment stays
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The environment is made anew only when the list of packages changes.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "streamtight needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) (the first time this takes a few minutes: Spark is large)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@

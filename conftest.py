@@ -1,0 +1,39 @@
+"""What tests, docs and the README share: which of them need a JVM, and the one session for those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "spark: starts a JVM (every test below tests/spark, and docs pages on Spark)")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        path = item.path.relative_to(ROOT)
+        if path.is_relative_to("tests/spark") or (path.suffix == ".md" and needs_spark(item.path)):
+            item.add_marker("spark")
+
+
+def needs_spark(page: Path) -> bool:
+    """A page needs a JVM if its code runs jobs."""
+    return "pyspark" in page.read_text()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from streamtight.spark.session import session
+
+    started = session()
+    yield started
+    started.stop()

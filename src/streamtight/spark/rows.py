@@ -1,0 +1,336 @@
+"""Kinds as Spark types and events as Spark rows: the one border where rows become events and events rows.
+
+A table holds events of one kind, a column a field; or of several kinds, with a column `kind` that says which, and null
+in the columns of the others.
+
+Spark's numbers have widths, and PySpark turns a value that does not fit into null without a word. Here it is an error.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from streamtight.errors import RowError, StreamtightError
+from streamtight.stream.event import Event, FieldType, Kind, origin, type_name, without_annotation, without_none
+from streamtight.stream.schema import Schema
+
+KIND_COLUMN = "kind"
+
+Kinds = Kind | Schema | Iterable[Kind]
+"""How a user says what a table holds: a kind, a schema, or several kinds."""
+
+# The names are Spark's own, as in the JSON of a schema. The first of each row is what the plain Python type means.
+_SPARK_NAMES: dict[type, tuple[str, ...]] = {
+    int: ("long", "integer", "short", "byte"),
+    float: ("double", "float"),
+    str: ("string", "char", "varchar"),
+    bool: ("boolean",),
+    bytes: ("binary",),
+    date: ("date",),
+    datetime: ("timestamp", "timestamp_ntz"),
+    timedelta: ("interval day to second",),
+    Decimal: ("decimal(38,18)", "decimal"),
+}
+_PYTHON_TYPES = {name: python for python, names in _SPARK_NAMES.items() for name in names}
+_BITS = {"long": 64, "integer": 32, "short": 16, "byte": 8}
+
+
+def kinds_of(given: Kinds, where: str) -> tuple[Kind, ...]:
+    """The kinds that a user named, in a fixed order."""
+    if isinstance(given, Kind):
+        return (given,)
+    members = given.kinds if isinstance(given, Schema) else given if isinstance(given, Iterable) else ()
+    kinds = tuple(members)
+    if not kinds or not all(isinstance(kind, Kind) for kind in kinds):
+        raise RowError(where, needed="a Kind, a schema, or several Kinds", came=repr(given), hint=f"{where}=GPS")
+    return tuple(sorted(kinds, key=lambda kind: kind.name))
+
+
+# -- types -----------------------------------------------------------------------------------------------------------
+
+
+def struct_of(kind: Kind) -> StructType:
+    """The Spark type of rows of this kind.
+
+    >>> struct_of(Kind("GPS", taxi_id=int, x=float | None)).simpleString()
+    'struct<taxi_id:bigint,x:double>'
+    """
+    return StructType([_column(name, declared, f"{kind.name}.{name}") for name, declared in kind.fields.items()])
+
+
+def kind_of(name: str, struct: StructType) -> Kind:
+    """The kind of this name whose rows are of this Spark type.
+
+    >>> kind_of("GPS", StructType.fromJson({"fields": [
+    ...     {"name": "taxi_id", "type": "integer", "nullable": False, "metadata": {}}]}))
+    GPS(taxi_id: Annotated[int, 'integer'])
+    """
+    fields = {}
+    for field in struct.fields:
+        declared = _field_type(field.dataType, f"{name}.{field.name}")
+        fields[field.name] = declared | None if field.nullable else declared
+    return Kind(name, **fields)
+
+
+def _column(name: str, declared: FieldType, where: str) -> StructField:
+    plain, optional = without_none(declared)
+    return StructField(name, _data_type(plain, where), nullable=optional)
+
+
+def _data_type(declared: FieldType, where: str) -> DataType:
+    spark_name = None
+    if origin(declared) is Annotated:
+        declared, spark_name = typing.get_args(declared)[:2]
+    if isinstance(declared, Kind):
+        return struct_of(declared)
+    arguments = typing.get_args(declared)
+    if origin(declared) is tuple:
+        item, optional = without_none(arguments[0])
+        return ArrayType(_data_type(item, where), containsNull=optional)
+    if origin(declared) is dict:
+        value, optional = without_none(arguments[1])
+        return MapType(_data_type(arguments[0], where), _data_type(value, where), valueContainsNull=optional)
+    if declared not in _SPARK_NAMES:
+        raise RowError(
+            where,
+            needed="a type that Spark has",
+            came=type_name(declared),
+            hint="one of " + ", ".join(t.__name__ for t in _SPARK_NAMES) + ", a Kind, tuple[T, ...] or dict[K, V]",
+        )
+    name = spark_name or _SPARK_NAMES[declared][0]
+    column: dict[str, Any] = {"name": "value", "type": name, "nullable": True, "metadata": {}}
+    return StructType.fromJson({"fields": [column]}).fields[0].dataType
+
+
+def _field_type(data_type: DataType, where: str) -> FieldType:
+    if isinstance(data_type, StructType):
+        return kind_of(where, data_type)
+    if isinstance(data_type, ArrayType):
+        item = _field_type(data_type.elementType, where)
+        return tuple[item | None if data_type.containsNull else item, ...]  # type: ignore[misc]
+    if isinstance(data_type, MapType):
+        value = _field_type(data_type.valueType, where)
+        return dict[_field_type(data_type.keyType, where), value | None if data_type.valueContainsNull else value]  # type: ignore[misc]
+    name = str(data_type.jsonValue())
+    python = _PYTHON_TYPES.get(name.split("(")[0])
+    if python is None:
+        raise RowError(
+            where,
+            needed="a column type that can become a Python value",
+            came=data_type.simpleString(),
+            hint=f"cast it first: df.withColumn({where.rsplit('.', 1)[-1]!r}, ...cast('string'))",
+        )
+    return python if name == _SPARK_NAMES[python][0] else Annotated[python, name]
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+Convert = Callable[[Any], Any]
+
+
+class Table:
+    """How events of these kinds are rows of one DataFrame: its type, and the way there and back."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.kinds = tuple(kinds)
+        self.by_name = {kind.name: kind for kind in self.kinds}
+        if len(self.by_name) < len(self.kinds):
+            names = ", ".join(kind.name for kind in self.kinds)
+            raise RowError("a table of several kinds", needed="different names", came=names, hint="rename a kind")
+        self.struct = struct_of(self.kinds[0]) if len(self.kinds) == 1 else self._union()
+        self._to = {kind: [_to_spark(column) for column in struct_of(kind).fields] for kind in self.kinds}
+        self._from = {kind: [_from_spark(declared) for declared in kind.fields.values()] for kind in self.kinds}
+        self._places = {kind: [self.struct.names.index(name) for name in kind.names] for kind in self.kinds}
+
+    def _union(self) -> StructType:
+        columns = {KIND_COLUMN: StructField(KIND_COLUMN, _data_type(str, KIND_COLUMN), nullable=False)}
+        for kind in self.kinds:
+            for column in struct_of(kind).fields:
+                known = columns.setdefault(column.name, StructField(column.name, column.dataType, nullable=True))
+                if known.dataType != column.dataType:
+                    raise RowError(
+                        f"{kind.name}.{column.name}",
+                        needed=f"the same type as in the other kinds, {known.dataType.simpleString()}",
+                        came=column.dataType.simpleString(),
+                        hint="rename the field in one of them: a column has one type",
+                    )
+        return StructType(list(columns.values()))
+
+    def to_row(self, event: Event) -> tuple[Any, ...]:
+        """The event as a row of this table, its values as PySpark takes them."""
+        converters = self._to.get(event.kind)
+        if converters is None:
+            raise RowError(
+                "a row of " + ", ".join(self.by_name),
+                needed="an event of one of these kinds",
+                came=repr(event),
+                hint=f"add {event.kind.name} to takes=",
+            )
+        try:
+            values = [convert(value) for convert, value in zip(converters, event[1:], strict=True)]
+        except _NoFitError as problem:
+            raise RowError(repr(event), needed=problem.needed, came=repr(problem.value), hint=problem.hint) from None
+        if len(self.kinds) == 1:
+            return tuple(values)
+        row: list[Any] = [None] * len(self.struct.names)
+        row[0] = event.kind.name
+        for place, value in zip(self._places[event.kind], values, strict=True):
+            row[place] = value
+        return tuple(row)
+
+    def from_row(self, row: Sequence[Any]) -> Event:
+        """The event of which this is a row; its columns must be those of this table, in their order."""
+        kind = self.kinds[0] if len(self.kinds) == 1 else self._kind_of_row(row)
+        values = [convert(row[place]) for convert, place in zip(self._from[kind], self._places[kind], strict=True)]
+        try:
+            return kind(*values)
+        except StreamtightError as error:
+            raise RowError(
+                f"the row {tuple(row)!r}", needed=f"{kind!r}: {error.needed}", came=error.came, hint=error.hint
+            ) from error
+
+    def _kind_of_row(self, row: Sequence[Any]) -> Kind:
+        kind = self.by_name.get(row[0])
+        if kind is None:
+            raise RowError(
+                f"the row {tuple(row)!r}",
+                needed=f"in column {KIND_COLUMN!r} one of {', '.join(self.by_name)}",
+                came=repr(row[0]),
+                hint="add that kind to gives=",
+            )
+        surplus = [
+            name
+            for place, name in enumerate(self.struct.names[1:], start=1)
+            if row[place] is not None and name not in kind.fields
+        ]
+        if surplus:
+            raise RowError(
+                f"the row {tuple(row)!r}",
+                needed=f"null in the columns that {kind.name} does not have",
+                came=", ".join(f"{name}={row[self.struct.names.index(name)]!r}" for name in surplus),
+                hint=f"add {', '.join(surplus)} to {kind.name}, or set it to null",
+            )
+        return kind
+
+    def order_of(self, columns: StructType) -> list[str]:
+        """The columns of a DataFrame in this table's order; raises if they are not those of this table."""
+        wanted, came = set(self.struct.names), set(columns.names)
+        if wanted != came or len(columns.names) != len(came):
+            raise RowError(
+                "the job's output",
+                needed="the columns " + ", ".join(self.struct.names),
+                came=", ".join(columns.names),
+                hint="select exactly these columns, or leave out gives= to take the columns as they come",
+            )
+        for mine in self.struct.fields:
+            theirs = columns[mine.name]
+            if _python_shape(mine.dataType) != _python_shape(theirs.dataType):
+                raise RowError(
+                    f"the job's output, column {mine.name!r}",
+                    needed=mine.dataType.simpleString(),
+                    came=theirs.dataType.simpleString(),
+                    hint="cast the column, or change the kind's field",
+                )
+        return self.struct.names
+
+
+def _python_shape(data_type: DataType) -> object:
+    """What a type is once it is in Python: widths and nullability do not matter there."""
+    if isinstance(data_type, StructType):
+        return tuple((field.name, _python_shape(field.dataType)) for field in data_type.fields)
+    if isinstance(data_type, ArrayType):
+        return ("array", _python_shape(data_type.elementType))
+    if isinstance(data_type, MapType):
+        return ("map", _python_shape(data_type.keyType), _python_shape(data_type.valueType))
+    name = str(data_type.jsonValue())
+    return _PYTHON_TYPES.get(name.split("(")[0], name)
+
+
+class _NoFitError(Exception):
+    """A value that Spark would turn into null or into another value."""
+
+    def __init__(self, value: object, needed: str, hint: str) -> None:
+        super().__init__(needed)
+        self.value = value
+        self.needed = needed
+        self.hint = hint
+
+
+def _to_spark(column: StructField) -> Convert:
+    convert = _to_value(column.dataType)
+    return lambda value: None if value is None else convert(value)
+
+
+def _to_value(data_type: DataType) -> Convert:
+    if isinstance(data_type, StructType):
+        inner = [_to_spark(column) for column in data_type.fields]
+        return lambda event: tuple(convert(value) for convert, value in zip(inner, event[1:], strict=True))
+    if isinstance(data_type, ArrayType):
+        item = _to_value(data_type.elementType)
+        return lambda values: [None if value is None else item(value) for value in values]
+    if isinstance(data_type, MapType):
+        key, value = _to_value(data_type.keyType), _to_value(data_type.valueType)
+        return lambda items: {key(k): None if v is None else value(v) for k, v in items.items()}
+    name = str(data_type.jsonValue())
+    if name in _BITS:
+        return _fitting_int(_BITS[name], data_type.simpleString())
+    if name.startswith("decimal"):
+        precision, scale = name[len("decimal(") : -1].split(",")
+        return _fitting_decimal(int(precision), int(scale))
+    if name.startswith("timestamp"):
+        return _naive
+    return lambda value: value
+
+
+def _fitting_int(bits: int, name: str) -> Convert:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+
+    def convert(value: int) -> int:
+        if low <= value <= high:
+            return value
+        raise _NoFitError(value, f"a number that fits {name} ({bits} bits)", "a smaller number, or a Decimal field")
+
+    return convert
+
+
+def _fitting_decimal(precision: int, scale: int) -> Convert:
+    def convert(value: Decimal) -> Decimal:
+        _, digits, exponent = value.normalize().as_tuple()
+        if isinstance(exponent, int) and -exponent <= scale and len(digits) + exponent <= precision - scale:
+            return value
+        hint = f'Annotated[Decimal, "decimal({precision},...)"] with room for it'
+        raise _NoFitError(value, f"a number that fits decimal({precision},{scale})", hint)
+
+    return convert
+
+
+def _naive(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        return value
+    hint = "value.astimezone().replace(tzinfo=None): PySpark gives local times without a zone back"
+    raise _NoFitError(value, "a datetime without a time zone", hint)
+
+
+def _from_spark(declared: FieldType) -> Convert:
+    """Turns what PySpark gives for a field into what its kind takes."""
+    plain, _ = without_none(declared)
+    plain = without_annotation(plain)
+    arguments = typing.get_args(plain)
+    if isinstance(plain, Kind):
+        inner = [_from_spark(inner_type) for inner_type in plain.fields.values()]
+        return lambda row: (
+            None if row is None else plain(*(convert(value) for convert, value in zip(inner, row, strict=True)))
+        )
+    if origin(plain) is tuple:
+        item = _from_spark(arguments[0])
+        return lambda values: None if values is None else tuple(item(value) for value in values)
+    if origin(plain) is dict:
+        key, value = _from_spark(arguments[0]), _from_spark(arguments[1])
+        return lambda items: None if items is None else {key(k): value(v) for k, v in items.items()}
+    return lambda value: value

@@ -1,0 +1,179 @@
+"""One Spark session, set up for many small runs; and what to say when Spark does not start."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamtight.errors import SparkStartError
+from streamtight.spark.java import INSTALL_HINT, OLDEST, find_java, installed_javas, use_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# What pays for runs of a few rows: no web page, no progress bars, no warehouse in the user's folder, no code generation
+# for plans that see ten rows, and as many shuffle partitions as cores.
+SMALL_RUNS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def session(**confs: str) -> SparkSession:
+    """The active Spark session; if there is none, one on this machine, set up for small runs.
+
+    `confs` are further settings for a new session; the dots of their names are written as double underscores:
+    `session(spark__sql__session__timeZone="UTC")`.
+    """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    use_java()
+    # Tasks run the Python that asks, not the first one on PATH, which may lack the job's packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("streamtight").master("local[2]")
+    warehouse = Path(tempfile.gettempdir()) / "streamtight-warehouse"
+    settings = {"spark.sql.warehouse.dir": str(warehouse), **SMALL_RUNS}
+    settings.update({name.replace("__", "."): value for name, value in confs.items()})
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:  # the border to the JVM's launcher: whatever it raised is kept as the cause
+        raise _start_error(error) from error
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Is this a Spark Connect session, which has no JVM of its own at hand?"""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def _start_error(error: Exception) -> SparkStartError:
+    problems = [f"{check.name}: {check.found}; {check.hint}" for check in doctor() if not check.fine]
+    return SparkStartError(
+        "starting Spark",
+        needed="a Spark session on this machine",
+        came=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}",
+        hint=" / ".join(problems)
+        or "`streamtight doctor` found nothing wrong; the lines above, from the JVM, may tell",
+    )
+
+
+# -- doctor ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: what was found, whether that is fine, and what to do if not."""
+
+    name: str
+    fine: bool
+    found: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        mark = "ok     " if self.fine else "PROBLEM"
+        return f"{mark}  {self.name}: {self.found}" + (f"\n         {self.hint}" if self.hint else "")
+
+
+def doctor() -> Iterator[Check]:
+    """What Spark needs, what is here, and what to do about the difference. Starts nothing."""
+    version = platform.python_version()
+    yield Check(
+        "Python",
+        sys.version_info >= (3, 11),
+        version,
+        "" if sys.version_info >= (3, 11) else "use Python 3.11 or newer",
+    )
+    yield _check_java()
+    yield _check_pyspark()
+    yield from _check_shell_tools()
+    yield _check_folder()
+    yield from _check_optional()
+
+
+def _check_java() -> Check:
+    for java in installed_javas():
+        if not java.usable:
+            old = f"Java {java.version} by {java.found_by} ({java.home}) is older than {OLDEST} and is not used"
+            break
+    else:
+        old = ""
+    try:
+        java_found = find_java()
+    except SparkStartError as error:
+        return Check("Java", False, error.came, error.hint)
+    if java_found is None:
+        return Check("Java", False, "none" + (f"; {old}" if old else ""), INSTALL_HINT)
+    return Check("Java", True, f"{java_found.version} by {java_found.found_by} ({java_found.home})", old)
+
+
+def _check_pyspark() -> Check:
+    if importlib.util.find_spec("pyspark") is None:
+        return Check("PySpark", False, "not installed", "pip install 'pyspark>=4.0'")
+    import pyspark
+
+    version = pyspark.__version__
+    fine = int(version.split(".")[0]) >= 4
+    return Check("PySpark", fine, version, "" if fine else "pip install 'pyspark>=4.0'")
+
+
+def _check_shell_tools() -> Iterator[Check]:
+    missing = [tool for tool in ("bash", "ps", "dirname", "chmod") if shutil.which(tool) is None]
+    found = ", ".join(missing) + " not on PATH" if missing else "all on PATH"
+    hint = "Spark's launcher calls them (Debian: packages bash, procps, coreutils)" if missing else ""
+    yield Check("shell tools", not missing, found, hint)
+
+
+def _check_folder() -> Check:
+    folder = fast_folder()
+    free = shutil.disk_usage(folder).free // 2**20
+    return Check(
+        "checkpoints", free >= 100, f"{folder}, {free} MiB free", "" if free >= 100 else "free some room there"
+    )
+
+
+def _check_optional() -> Iterator[Check]:
+    for package, purpose in (("pyarrow", "pandas and Arrow functions"), ("pandas", "pandas functions")):
+        if importlib.util.find_spec(package) is None:
+            yield Check(package, True, "not installed", f"needed only for jobs with {purpose}: pip install {package}")
+            continue
+        version = _version(package)
+        # PySpark 4.3 warns that it does not fully support pandas 3 yet.
+        hint = (
+            "PySpark does not fully support pandas 3 yet: pip install 'pandas<3'"
+            if (package == "pandas" and version.startswith("3."))
+            else ""
+        )
+        yield Check(package, True, version, hint)
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import version
+
+    return version(package)
+
+
+def fast_folder() -> Path:
+    """Where checkpoints of test runs go: memory if there is a folder in memory, else the temporary folder."""
+    memory = Path("/dev/shm")  # noqa: S108 - each run makes a folder of its own in it
+    return memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
