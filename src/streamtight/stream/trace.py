@@ -50,19 +50,20 @@ class Trace:
             upto.require_known(event)
 
     @functools.cached_property
-    def levels(self) -> tuple[Counter[Event], ...]:
+    def levels(self) -> tuple[dict[Event, int], ...]:
         """The normal form: how often each event occurs at height 1, at height 2, and so on."""
-        levels: list[Counter[Event]] = []
+        levels: list[dict[Event, int]] = []
         for event, height in zip(self.events, _heights(self, _one_step), strict=True):
             if height > len(levels):
-                levels.append(Counter())
-            levels[int(height) - 1][event] += 1
+                levels.append({})
+            level = levels[int(height) - 1]
+            level[event] = level.get(event, 0) + 1
         return tuple(levels)
 
     @property
     def minimal(self) -> tuple[Event, ...]:
         """The events that may come first: those that depend on no earlier one."""
-        return tuple(self.levels[0].elements()) if self.levels else ()
+        return tuple(Counter(self.levels[0]).elements()) if self.levels else ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trace):
@@ -142,12 +143,7 @@ def _one_step() -> float:
 def _heights(trace: Trace, step: Callable[[], float]) -> list[float]:
     """For each event, a step more than the largest height of an earlier event that it depends on."""
     frontier = Frontier(trace.upto)
-    heights = []
-    for event in trace.events:
-        height = frontier.highest_below(event) + step()
-        frontier.add(event, height)
-        heights.append(height)
-    return heights
+    return [frontier.place(event, step()) for event in trace.events]
 
 
 def _orders(events: tuple[Event, ...], upto: Dependence) -> Iterator[tuple[Event, ...]]:

@@ -1,0 +1,119 @@
+"""Two taxi jobs that look alike; one of them loses the order of each taxi's positions.
+
+The next stage adds up the way between one position and the next, so each taxi's positions must arrive in order; the order
+of different taxis does not matter. Both jobs drop the metadata and group the rows by taxi. The second one spreads the rows
+over the cluster first, to do the dropping in parallel, and that is where it goes wrong: rows of one taxi take
+different ways and meet again in any order. (DiffStream, OOPSLA 2020, sections 2.1 and 5.1.)
+
+    python examples/taxi.py --report build/taxi.html
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+
+import streamtight as tight
+
+# What goes in, what comes out, and which rows must keep their order.
+Position = tight.Kind("Position", taxi_id=int, x=int, y=int, driver=str)
+Located = tight.Kind("Located", taxi_id=int, x=int, y=int)
+EACH_TAXI_IN_ORDER = tight.same("taxi_id")
+
+
+def keeps_order(positions: DataFrame) -> DataFrame:
+    """First by taxi, then the projection: what belongs to one taxi stays together."""
+    return positions.repartition("taxi_id").select("taxi_id", "x", "y")
+
+
+def loses_order(positions: DataFrame) -> DataFrame:
+    """First the projection, spread over the cluster; then by taxi: too late."""
+    return positions.repartition(4).select("taxi_id", "x", "y").repartition("taxi_id")
+
+
+def drive(rng: random.Random, taxis: int = 3, rows: int = 12) -> tight.Trace:
+    """A few taxis, each going its way."""
+    at = {taxi: (0, 0) for taxi in range(1, taxis + 1)}
+    events = []
+    for _ in range(rows):
+        taxi = rng.choice(list(at))
+        x, y = at[taxi]
+        events.append(Position(taxi_id=taxi, x=x, y=y, driver="any"))
+        at[taxi] = (x + rng.randint(0, 1), y + 1)
+    return tight.Trace(events, EACH_TAXI_IN_ORDER)
+
+
+def what_is_wrong(job: Callable[[DataFrame], DataFrame], schedule: tight.Schedule) -> tuple[str, tight.Run] | None:
+    """Run the job on Spark and compare what comes out with what went in, up to the order that matters."""
+    run = tight.run(job, schedule, takes=Position, gives=Located)
+    race = tight.find_race(run.batches, EACH_TAXI_IN_ORDER)
+    if race is not None:
+        return f"{race}", run
+    if tight.Trace(run.events, EACH_TAXI_IN_ORDER) != tight.Trace(located(schedule), EACH_TAXI_IN_ORDER):
+        return "the positions of a taxi come out in another order than they went in", run
+    return None
+
+
+def located(schedule: tight.Schedule) -> tuple[tight.Event, ...]:
+    """What a job that keeps the order gives."""
+    return tuple(Located(taxi_id=e.taxi_id, x=e.x, y=e.y) for e in schedule.events)
+
+
+def judge(job: Callable[[DataFrame], DataFrame], *, runs: int, seed: int) -> tight.Verdict:
+    """Does the job keep each taxi's order, on so many generated inputs and schedules?"""
+    started, rng = time.perf_counter(), random.Random(seed)
+    claim = f"{job.__name__} keeps the order of each taxi"
+    for number in range(1, runs + 1):
+        schedule = tight.Schedule.random(drive(rng), rng)
+        if what_is_wrong(job, schedule) is None:
+            continue
+        found = tight.smallest_failing(
+            schedule, lambda simpler: what_is_wrong(job, simpler) is not None, promise=EACH_TAXI_IN_ORDER
+        )
+        again = [outcome for outcome in (what_is_wrong(job, found) for _ in range(3)) if outcome is not None]
+        if not again:
+            reason = "a run failed, but its input did not fail again: the job differs from run to run"
+            return tight.Verdict(claim, tight.Outcome.UNDECIDED, tight.Scope.tested(number, seed=seed), reason=reason)
+        explanation, run = again[0]
+        counterexample = tight.Counterexample(
+            finding="ORDER_LOST",
+            explanation=explanation,
+            schedule=found,
+            expected=located(found),
+            actual=run.events,
+            replay=f"from taxi import *\nprint(what_is_wrong({job.__name__}, {found!r}))",
+            reruns=3,
+            failing_reruns=len(again),
+        )
+        scope, cost = tight.Scope.tested(number, seed=seed), {"seconds": time.perf_counter() - started}
+        return tight.Verdict(claim, tight.Outcome.FAILS, scope, counterexample, cost=cost)
+    cost = {"seconds": time.perf_counter() - started}
+    return tight.Verdict(claim, tight.Outcome.HOLDS, tight.Scope.tested(runs, seed=seed), cost=cost)
+
+
+def main() -> None:
+    """Judge both jobs, tell the story, write the report."""
+    options = argparse.ArgumentParser(description="Which of two taxi jobs keeps the order?")
+    options.add_argument("--runs", type=int, default=20, help="generated inputs for each job")
+    options.add_argument("--seed", type=int, default=7)
+    options.add_argument("--report", default="build/taxi.html", help="a .html, .txt or .json file")
+    chosen = options.parse_args()
+
+    print("Starting Spark ...", flush=True)
+    spark = tight.session()
+    verdicts = []
+    for job in (keeps_order, loses_order):
+        print(f"\nRunning {job.__name__} on generated inputs ...", flush=True)
+        verdicts.append(judge(job, runs=chosen.runs, seed=chosen.seed))
+        print(verdicts[-1].story(), flush=True)
+    report = tight.write_report(verdicts, chosen.report, title="Two taxi jobs")
+    print(f"\nReport: {report}")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

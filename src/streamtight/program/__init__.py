@@ -1,0 +1,1 @@
+"""What computations are, and what a run of one is."""

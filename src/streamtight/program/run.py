@@ -1,0 +1,73 @@
+"""Runs: what a back end hands to a method. A run is a list of steps, one for each micro-batch; nothing in it judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from streamtight.stream.event import Event
+from streamtight.stream.schedule import Batch, Batches, delivered
+
+
+class Cause(Enum):
+    """Why a micro-batch ran."""
+
+    DATA = "data"
+    """The schedule has it."""
+    REPLAY = "replay"
+    """It had run before, but was not committed when the job stopped."""
+    IDLE = "idle"
+    """Spark ran one without input, for what the watermark has closed."""
+    FLUSH = "flush"
+    """The watermark was moved to the end of time, so that everything still open closes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One micro-batch: what went in, what came out, by partition and in order, and what Spark said about it.
+
+    The place of a row is its index: `step.output[partition][offset]`.
+    """
+
+    batch: int
+    cause: Cause
+    input: Batch
+    output: Batch
+    watermark: datetime | None = None
+    """The event time (UTC, without a zone) up to which this batch takes late rows; None if the job has no watermark."""
+    state_rows: int = 0
+    """How many rows the job keeps in its state after this batch."""
+    late_rows: int = 0
+    """How many rows it dropped because they came after the watermark."""
+    milliseconds: Mapping[str, int] = field(default_factory=dict)
+    """How long the parts of it took, by Spark's names; `triggerExecution` is the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Every step of one run of a job."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def batches(self) -> Batches:
+        """What came out, step by step: a sink that appends whatever it is given has this."""
+        return tuple(step.output for step in self.steps)
+
+    @property
+    def committed(self) -> Batches:
+        """What came out, each batch once: a sink that replaces a batch that comes again has this."""
+        last = {step.batch: step.output for step in self.steps}
+        return tuple(last[batch] for batch in sorted(last))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """One order in which a consumer of `batches` may see the output."""
+        return tuple(delivered(self.batches))
+
+    @property
+    def open_rows(self) -> int:
+        """How many rows are still kept in the job's state at the end: windows that never closed, rows never joined."""
+        return self.steps[-1].state_rows if self.steps else 0

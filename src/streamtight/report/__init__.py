@@ -1,0 +1,1 @@
+"""How verdicts are shown. Reports never run anything."""

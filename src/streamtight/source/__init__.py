@@ -1,0 +1,1 @@
+"""Where streams come from, and how a failing one is made small."""

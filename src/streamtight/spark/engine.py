@@ -1,0 +1,93 @@
+"""What an engine is: a way of running a job on Spark. Engines move rows; they know nothing of kinds and events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+Row = Sequence[Any]
+Build = Callable[[list[DataFrame]], DataFrame]
+"""The user's job, as a function from the DataFrames of its inputs to the one of its output."""
+
+END_OF_TIME = 253_402_300_799_000
+"""The last millisecond of the year 9999: a watermark that closes everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One input of a job: its columns, and its rows in each partition of each batch."""
+
+    struct: StructType
+    batches: Sequence[Sequence[Sequence[Row]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a job does between one start and the next stop."""
+
+    first: int
+    """The first batch that is new to it."""
+    last: int
+    """The last batch; smaller than `first` if none is new."""
+    replays: bool = False
+    """Whether the batch before `first` had not been committed, so that it runs once more."""
+    flushes: bool = False
+    """Whether it is one empty batch, with the watermark at the end of time."""
+    is_end: bool = False
+    """Whether the input then stays quiet, so that Spark may run a micro-batch without rows for what has closed."""
+
+    @property
+    def batches(self) -> int:
+        """How many micro-batches it has for sure."""
+        return self.last - self.first + 1 + self.replays + self.flushes
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One micro-batch as an engine saw it: its number, its rows by partition, and Spark's own report on it."""
+
+    batch: int
+    partitions: Sequence[Sequence[Row]]
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """A way of running jobs: in this process's JVM, or through Spark Connect."""
+
+    def stream(
+        self, build: Build, feeds: Sequence[Feed], pieces: Sequence[Piece], *, mode: str, folder: Path, limit: float
+    ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
+        """Run the pieces one after another, with one checkpoint in this folder."""
+
+    def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
+        """Run the job once, on static DataFrames."""
+
+
+# -- what is done to a stopped job's checkpoint ----------------------------------------------------------------------
+
+
+def uncommit(folder: Path, batch: int) -> None:
+    """Make the checkpoint forget that this batch was finished: the next start runs it again, with the same rows."""
+    for name in (f"{batch}", f".{batch}.crc"):
+        (folder / "commits" / name).unlink(missing_ok=True)
+
+
+def flush_watermark(folder: Path) -> None:
+    """Let the job's next micro-batch see the watermark at the end of time, so that everything open closes.
+
+    The watermark for the next batch stands in the commit of the last one. Setting it there spares the job a made-up row
+    far in the future, which would show in its output.
+    """
+    commits = folder / "commits"
+    last = max(int(entry.name) for entry in commits.iterdir() if entry.name.isdigit())
+    version, metadata = (commits / str(last)).read_text().split("\n", 1)
+    known = json.loads(metadata)
+    known["nextBatchWatermarkMs"] = END_OF_TIME
+    (commits / str(last)).write_text(f"{version}\n{json.dumps(known)}")
+    (commits / f".{last}.crc").unlink(missing_ok=True)

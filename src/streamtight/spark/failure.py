@@ -1,0 +1,72 @@
+"""What the user's job raised, dug out of what Spark makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from streamtight.errors import JobError, TimeLimitError
+
+_TRACEBACK = "Traceback (most recent call last):"
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
+
+
+def job_error(raised: BaseException, *, batch: int | None) -> JobError:
+    """The error that tells what the job raised, where, and in which micro-batch. Raise it from `raised`."""
+    text, place = _own_words(raised)
+    when = "when the job was started" if batch is None else f"in batch {batch}"
+    return JobError(
+        f"the job, {when}",
+        needed="a job that runs",
+        came=text,
+        hint=f"look at {place}" if place else "the cause below has Spark's whole account",
+        batch=batch,
+        raised=text,
+    )
+
+
+def time_limit_error(where: str, seconds: float) -> TimeLimitError:
+    """The error for a run that was stopped because its time was up."""
+    return TimeLimitError(
+        where,
+        needed=f"an end within {seconds:g} seconds",
+        came="none; the job was stopped",
+        hint="limit=... with more seconds, or a smaller schedule",
+        seconds=seconds,
+    )
+
+
+def _own_words(raised: BaseException) -> tuple[str, str | None]:
+    """The innermost message, and the last line of the user's own code if Python raised it."""
+    messages = list(_messages(raised))
+    for message in reversed(messages):
+        if _TRACEBACK in message:
+            return _python_words(message)
+    last = messages[-1] if messages else type(raised).__name__
+    first_line = next((line for line in last.splitlines() if line.strip()), last)
+    return first_line.strip(), None
+
+
+def _messages(raised: BaseException) -> Iterator[str]:
+    """Every message on the way to the root of it, through Python's and Java's causes."""
+    yield str(raised)
+    java = getattr(raised, "java_exception", None) or getattr(raised, "_origin", None)
+    seen = 0
+    while java is not None and seen < 30:
+        message = java.getMessage()
+        if message:
+            yield str(message)
+        java, seen = java.getCause(), seen + 1
+
+
+def _python_words(message: str) -> tuple[str, str | None]:
+    trace = message[message.rindex(_TRACEBACK) :].splitlines()[1:]
+    place, words = None, ""
+    for line in trace:
+        frame = _FRAME.match(line)
+        if frame and "/pyspark/" not in frame["file"]:
+            place = f"{frame['file']}, line {frame['line']}, in {frame['name']}"
+        elif line and not line.startswith(" "):
+            words = line.strip()
+            break
+    return words or "an exception in Python", place

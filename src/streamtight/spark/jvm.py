@@ -1,0 +1,294 @@
+"""The fast engine: everything but the user's own Python runs inside the JVM of a classic session.
+
+Rows go in once and come out once, pickled. In between, the Java class `Driver` feeds Spark's memory streams and
+captures the output of every micro-batch. The few Java classes are compiled at first use by Janino, the compiler that
+Spark carries for its own generated code; so nothing has to be built or downloaded, and the package stays pure Python.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import pickle
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from streamtight.errors import UnsupportedError
+from streamtight.spark.engine import Build, Feed, Output, Piece, Row, flush_watermark, uncommit
+from streamtight.spark.failure import job_error, time_limit_error
+from streamtight.spark.session import fast_folder
+
+JVM_ERRORS = (Py4JJavaError, PySparkException)  # PySpark translates some of what the JVM throws, not all
+
+_SOURCES = Path(__file__).parent / "java"
+
+# A run needs the shuffle partitions that it was given, so nothing may merge them afterwards.
+_EXACT = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "100000",
+    "spark.sql.streaming.stopTimeout": "30000",
+    # Batch n can be replayed only as long as what came before it is still in the checkpoint.
+    "spark.sql.streaming.minBatchesToRetain": "100000",
+}
+# Compiling a plan does not pay for a few rows.
+_SMALL = {"spark.sql.codegen.wholeStage": "false"}
+_SMALL_ROWS = 10_000
+
+_FILE_MANAGERS = (  # where Spark 4.1 and later, and 4.0, keep it
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+    "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager",
+)
+
+
+class JvmEngine:
+    """Runs jobs in a classic session."""
+
+    def __init__(self, spark: SparkSession, *, shuffle_partitions: int) -> None:
+        self._spark = spark
+        self._jvm: Any = spark._jvm
+        self._session: Any = spark._jsparkSession
+        self._confs = {**_EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}
+        self._driver_class = _load_classes(spark)
+
+    def stream(
+        self, build: Build, feeds: Sequence[Feed], pieces: Sequence[Piece], *, mode: str, folder: Path, limit: float
+    ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
+        """Run the pieces one after another, with one checkpoint in this folder."""
+        deadline = time.monotonic() + limit
+        schemas, rows = self._schemas(feeds), _pickled(feeds)
+        for piece in pieces:
+            confs = {
+                **self._confs_for(feeds),
+                **self._checkpoint_confs(),
+                "spark.sql.streaming.noDataMicroBatches.enabled": str(piece.is_end).lower(),
+            }
+            with _confs(self._session, confs):
+                if piece.replays:
+                    uncommit(folder, piece.first - 1)
+                if piece.flushes:
+                    flush_watermark(folder)
+                driver = self._driver(rows, schemas)
+                frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
+                output = build(frames)
+                driver.feed(piece.first - 1 if piece.replays else min(piece.first, piece.last), piece.last + 1)
+                if piece.flushes:
+                    driver.feedNothing()
+                outputs = self._run_query(driver, output, piece, mode, folder, deadline, limit)
+            yield piece, output.schema, outputs
+
+    def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
+        """Run the job once, on static DataFrames."""
+        schemas = self._schemas(feeds)
+        with _confs(self._session, self._confs_for(feeds)):
+            driver = self._driver(_pickled(feeds), schemas)
+            context = self._spark.sparkContext._jsc
+            frames = [
+                DataFrame(driver.frame(self._session, context, place, schema), self._spark)
+                for place, schema in enumerate(schemas)
+            ]
+            output = build(frames)
+            with _interrupted_after(self._spark, limit) as late:
+                try:
+                    driver.capture(0, output._jdf)
+                except JVM_ERRORS as error:
+                    if late.is_set():
+                        raise time_limit_error("running the job", limit) from None
+                    raise job_error(error, batch=0) from error
+            [(_, partitions)] = self._captured(driver)
+        return output.schema, partitions
+
+    def _run_query(
+        self, driver: Any, output: DataFrame, piece: Piece, mode: str, folder: Path, deadline: float, limit: float
+    ) -> list[Output]:
+        writer = output._jdf.writeStream().outputMode(mode).option("checkpointLocation", self._location(folder))
+        try:
+            query = writer.foreachBatch(driver).start()
+        except JVM_ERRORS as error:
+            raise job_error(error, batch=None) from error
+        try:
+            left = max(0.0, deadline - time.monotonic())
+            ended = driver.waitFor(query, piece.batches, int(left * 1000))
+            if ended == driver.LATE:
+                raise time_limit_error(f"batch {piece.first - piece.replays + driver.getFinished()}", limit)
+            if ended == driver.ENDED:
+                raise self._failure(query, piece, driver)
+            reports = {report["batchId"]: report for report in json.loads(driver.progress(query))}
+        finally:
+            query.stop()
+        return [Output(batch, rows, reports.get(batch, {})) for batch, rows in self._captured(driver)]
+
+    def _failure(self, query: Any, piece: Piece, driver: Any) -> Exception:
+        raised = StreamingQuery(query).exception()
+        batch = piece.first - piece.replays + driver.getFinished()
+        if raised is None:  # stopped from outside: by the job, or by whoever shares the session
+            return job_error(RuntimeError("the query was stopped while it ran"), batch=batch)
+        error = job_error(raised, batch=batch)
+        error.__cause__ = raised
+        return error
+
+    def _driver(self, rows: bytes, schemas: Any) -> Any:
+        driver = self._driver_class.newInstance()
+        driver.load(bytearray(rows), schemas)
+        return driver
+
+    def _schemas(self, feeds: Sequence[Feed]) -> Any:
+        schemas = self._jvm.java.util.ArrayList()
+        for feed in feeds:
+            schemas.add(self._session.parseDataType(feed.struct.json()))
+        return schemas
+
+    def _captured(self, driver: Any) -> list[tuple[int, list[list[Row]]]]:
+        as_bytes = self._spark.conf.get("spark.sql.execution.pyspark.binaryAsBytes", "true") == "true"
+        batches, sizes, rows = pickle.loads(driver.takeRows(as_bytes))  # noqa: S301 - from our own JVM
+        taken = iter(rows)
+        return [
+            (batch, [[next(taken) for _ in range(size)] for size in partitions])
+            for batch, partitions in zip(batches, sizes, strict=True)
+        ]
+
+    def _confs_for(self, feeds: Sequence[Feed]) -> dict[str, str]:
+        rows = sum(len(partition) for feed in feeds for batch in feed.batches for partition in batch)
+        return {**self._confs, **(_SMALL if rows < _SMALL_ROWS else {})}
+
+    def _checkpoint_confs(self) -> dict[str, str]:
+        """Let checkpoints go through the quiet file system, which only this JVM knows."""
+        if not _is_local(self._spark):
+            return {}
+        for name in _FILE_MANAGERS:
+            with contextlib.suppress(Py4JJavaError):
+                self._jvm.java.lang.Class.forName(name)
+                return {"spark.sql.streaming.checkpointFileManagerClass": name}
+        return {}
+
+    def _location(self, folder: Path) -> str:
+        return f"streamtight://{folder}" if _is_local(self._spark) else folder.as_uri()
+
+
+def _is_local(spark: SparkSession) -> bool:
+    """Do the tasks run in this process's JVM?"""
+    return (spark.sparkContext.master or "").partition("[")[0] == "local"
+
+
+def _pickled(feeds: Sequence[Feed]) -> bytes:
+    """The rows of all inputs as the Java driver takes them."""
+    inputs = []
+    for feed in feeds:
+        rows = [
+            feed.struct.toInternal(tuple(row)) for batch in feed.batches for partition in batch for row in partition
+        ]
+        inputs.append((rows, [len(partition) for batch in feed.batches for partition in batch]))
+    up_to = [[0] * len(feeds) for _ in feeds[0].batches]
+    for place, feed in enumerate(feeds):
+        blocks = 0
+        for number, batch in enumerate(feed.batches):
+            blocks += len(batch)
+            up_to[number][place] = blocks
+    return pickle.dumps((inputs, up_to), protocol=4)
+
+
+@contextlib.contextmanager
+def _confs(session: Any, wanted: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings, and afterwards with its own again."""
+    conf = session.sessionState().conf()
+    before: dict[str, str | None] = {name: conf.getConfString(name) if conf.contains(name) else None for name in wanted}
+    try:
+        for name, value in wanted.items():
+            conf.setConfString(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                conf.unsetConf(name)
+            else:
+                conf.setConfString(name, old)
+
+
+@contextlib.contextmanager
+def _interrupted_after(spark: SparkSession, seconds: float) -> Iterator[threading.Event]:
+    """Cancel this thread's Spark jobs after so many seconds; the event tells whether that happened."""
+    tag, late = f"streamtight-{uuid.uuid4().hex}", threading.Event()
+
+    def interrupt() -> None:
+        late.set()
+        spark.interruptTag(tag)
+
+    timer = threading.Timer(seconds, interrupt)
+    timer.daemon = True
+    spark.addTag(tag)
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+        spark.removeTag(tag)
+
+
+# -- the Java classes ------------------------------------------------------------------------------------------------
+
+_LOADED: dict[str, Any] = {}
+
+
+def _load_classes(spark: SparkSession) -> Any:
+    """The class `Driver`, compiled and loaded once for every Spark application."""
+    application = str(spark.sparkContext.applicationId)
+    if application not in _LOADED:
+        jar = _jar(_compiled(spark))
+        loader = spark._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()  # type: ignore[union-attr]
+        loader.addURL(spark._jvm.java.io.File(str(jar)).toURI().toURL())  # type: ignore[union-attr]
+        if not _is_local(spark):
+            spark.sparkContext._jsc.addJar(str(jar))
+        loader.loadClass("streamtight.QuietFileSystem").newInstance().register(
+            spark.sparkContext._jsc.hadoopConfiguration()
+        )
+        _LOADED.clear()  # an application that ended takes its classes with it
+        _LOADED[application] = loader.loadClass("streamtight.Driver")
+    return _LOADED[application]
+
+
+def _compiled(spark: SparkSession) -> dict[str, bytes]:
+    jvm: Any = spark._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
+    compiler.setTargetVersion(8)
+    try:
+        compiler.cook(_one_unit([path.read_text() for path in sorted(_SOURCES.glob("*.java"))]))
+    except Py4JJavaError as error:
+        raise UnsupportedError(
+            "preparing Spark for exact micro-batches",
+            needed="a Spark whose internals our driver knows (4.0 to 4.3)",
+            came=f"Spark {spark.version}: {str(error.java_exception.getMessage()).splitlines()[0]}",
+            hint="a released Spark 4, or a newer streamtight",
+        ) from error
+    return {name: bytes(code) for name, code in dict(compiler.getBytecodes()).items()}
+
+
+def _one_unit(sources: Sequence[str]) -> str:
+    """The sources as one file, since each of them needs the others to compile."""
+    lines = [line for source in sources for line in source.splitlines()]
+    imports = dict.fromkeys(line for line in lines if line.startswith("import "))
+    body = [line for line in lines if not line.startswith(("import ", "package "))]
+    return "\n".join(["package streamtight;", *imports, *body])
+
+
+def _jar(classes: Mapping[str, bytes]) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="streamtight-java-", dir=fast_folder()))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    jar = folder / "streamtight.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for name, code in classes.items():
+            archive.writestr(f"{name.replace('.', '/')}.class", code)
+    return jar

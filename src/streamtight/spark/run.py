@@ -1,0 +1,300 @@
+"""Drive a job with a schedule: exactly these rows in exactly this micro-batch and partition, and every output row back.
+
+A job is the user's own function of DataFrames. `takes` says what its input holds; a dict for several inputs, which
+the job gets as keyword arguments. `gives` says what comes out; without it, the output's own columns do.
+
+    run(job, schedule, takes=GPS)                                       one input
+    run(job, schedule, takes={"rides": Ride, "fares": Fare})            several: job(rides=..., fares=...)
+    run(job, schedule, takes=GPS, mode="batch")                         a static DataFrame instead of a stream
+
+This module checks the question and puts the answer together; the engines, `jvm.py` and `connect.py`, move the rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from streamtight.errors import JobError, RowError, TraceError
+from streamtight.program.run import Cause, Run, Step
+from streamtight.spark.engine import Build, Engine, Feed, Output, Piece, Row
+from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
+from streamtight.spark.session import fast_folder, is_connect, session
+from streamtight.stream.event import Kind
+from streamtight.stream.schedule import Batch, Schedule
+
+Job = Callable[..., DataFrame | Mapping[str, DataFrame]]
+Takes = Kinds | Mapping[str, Kinds]
+
+MODES = ("append", "update", "complete", "batch")
+LIMIT = 120.0
+"""Seconds that a run may take, if the caller does not say."""
+
+
+def run(
+    job: Job,
+    schedule: Schedule,
+    *,
+    takes: Takes,
+    gives: Kinds | None = None,
+    mode: str = "append",
+    output: str | None = None,
+    flush: bool = False,
+    limit: float = LIMIT,
+    spark: SparkSession | None = None,
+) -> Run:
+    """What the job makes of this schedule, step by step.
+
+    `mode` is the output mode of a stream (append, update, complete), or "batch" for a static DataFrame, which has all
+    the batches of the schedule at once. `output` picks one of the DataFrames of a job that returns a dict of them.
+    `flush` ends the stream with an empty batch for which the watermark is at the end of time, so that the last
+    window closes; no row is made up for that. A run that takes longer than `limit` seconds raises TimeLimitError.
+    """
+    inputs = _inputs(takes)
+    _require_sensible(schedule, inputs, mode, flush, limit)
+    chosen = None if gives is None else Table(kinds_of(gives, "gives"))
+    spark = spark or session()
+    engine = _engine(spark, schedule)
+    build = _builder(job, inputs, output, wants_stream=mode != "batch")
+    with _no_views_left(spark):
+        if mode == "batch":
+            feeds = [_feed(table, (_all_at_once(schedule),)) for table in inputs.values()]
+            columns, partitions = engine.batch(build, feeds, limit=limit)
+            rows = _events(partitions, chosen or _own_table(job, columns), columns)
+            return Run((Step(0, Cause.DATA, _all_at_once(schedule), rows),))
+        feeds = [_feed(table, schedule.batches) for table in inputs.values()]
+        steps: list[Step] = []
+        with _checkpoint() as folder:
+            pieces = _pieces(schedule, flush)
+            for piece, columns, outputs in engine.stream(build, feeds, pieces, mode=mode, folder=folder, limit=limit):
+                table = chosen or _own_table(job, columns)
+                steps += [_step(out, piece, schedule, _events(out.partitions, table, columns)) for out in outputs]
+        return Run(tuple(steps))
+
+
+def run_all(
+    job: Job,
+    schedule: Schedule,
+    *,
+    takes: Takes,
+    gives: Mapping[str, Kinds | None],
+    mode: str = "append",
+    flush: bool = False,
+    limit: float = LIMIT,
+    spark: SparkSession | None = None,
+) -> dict[str, Run]:
+    """A run for each of these outputs of a job that returns a dict of DataFrames.
+
+    In Spark every output is a query of its own that reads the input for itself, so each gets a run of its own.
+    """
+    return {
+        name: run(
+            job, schedule, takes=takes, gives=kinds, mode=mode, output=name, flush=flush, limit=limit, spark=spark
+        )
+        for name, kinds in gives.items()
+    }
+
+
+# -- the question ----------------------------------------------------------------------------------------------------
+
+
+def _inputs(takes: Takes) -> dict[str | None, Table]:
+    """The table of each input by its name; None is the name of an only one."""
+    if not isinstance(takes, Mapping):
+        return {None: Table(kinds_of(takes, "takes"))}
+    if not takes or not all(isinstance(name, str) and name.isidentifier() for name in takes):
+        raise RowError("takes", needed="a name for every input", came=repr(list(takes)), hint='takes={"rides": Ride}')
+    return {name: Table(kinds_of(kinds, f"takes[{name!r}]")) for name, kinds in takes.items()}
+
+
+def _require_sensible(
+    schedule: Schedule, inputs: Mapping[str | None, Table], mode: str, flush: bool, limit: float
+) -> None:
+    if not isinstance(schedule, Schedule) or not schedule.batches:
+        raise TraceError(
+            "run(job, schedule)",
+            needed="a schedule with a batch or more",
+            came=repr(schedule),
+            hint="Schedule.of(events, cuts=[...])",
+        )
+    if mode not in MODES:
+        raise TraceError("run(mode=...)", needed="one of " + ", ".join(MODES), came=repr(mode), hint="mode='append'")
+    if mode == "batch" and (flush or schedule.restarts):
+        raise TraceError(
+            "run(mode='batch')",
+            needed="a schedule without restarts, and no flush",
+            came="flush=True" if flush else repr(schedule.restarts),
+            hint="a streaming mode: append, update or complete",
+        )
+    if not limit > 0:
+        raise TraceError("run(limit=...)", needed="seconds above 0", came=repr(limit), hint="limit=60")
+    known: set[Kind] = {kind for table in inputs.values() for kind in table.kinds}
+    for event in schedule.events:
+        if event.kind not in known:
+            raise RowError(
+                "run(takes=...)",
+                needed="the kind of every event in the schedule",
+                came=f"{event!r}, but takes has {', '.join(sorted(kind.name for kind in known))}",
+                hint=f"add {event.kind.name} to takes",
+            )
+
+
+def _engine(spark: SparkSession, schedule: Schedule) -> Engine:
+    if is_connect(spark):
+        from streamtight.spark.connect import ConnectEngine
+
+        return ConnectEngine(spark, shuffle_partitions=schedule.shuffle_partitions)
+    from streamtight.spark.jvm import JvmEngine
+
+    return JvmEngine(spark, shuffle_partitions=schedule.shuffle_partitions)
+
+
+def _feed(table: Table, batches: Sequence[Batch]) -> Feed:
+    kinds = set(table.kinds)
+    rows = [
+        [[table.to_row(event) for event in partition if event.kind in kinds] for partition in batch]
+        for batch in batches
+    ]
+    return Feed(table.struct, rows)
+
+
+def _all_at_once(schedule: Schedule) -> Batch:
+    """The partitions of a static DataFrame: partition p has what partition p of every batch has."""
+    width = max(len(batch) for batch in schedule.batches)
+    return tuple(
+        tuple(event for batch in schedule.batches if place < len(batch) for event in batch[place])
+        for place in range(width)
+    )
+
+
+def _pieces(schedule: Schedule, flush: bool) -> list[Piece]:
+    """Where the job starts and stops."""
+    pieces, first, replays = [], 0, False
+    for restart in schedule.restarts:
+        pieces.append(Piece(first, restart.after, replays=replays))
+        first, replays = restart.after + 1, restart.replay
+    last = len(schedule.batches) - 1
+    pieces.append(Piece(first, last, replays=replays, is_end=True))
+    if flush:
+        pieces.append(Piece(last + 1, last, flushes=True))
+    return pieces
+
+
+def _builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *, wants_stream: bool) -> Build:
+    """The job as a function from the inputs' DataFrames to the one DataFrame that is asked about."""
+
+    def build(frames: list[DataFrame]) -> DataFrame:
+        made = job(frames[0]) if None in inputs else job(**dict(zip(_names(inputs), frames, strict=True)))
+        if isinstance(made, Mapping):
+            if output is None or output not in made:
+                raise _wrong_job(
+                    job,
+                    "output=... to name one of its DataFrames",
+                    f"output={output!r}; the job returns {', '.join(map(repr, made))}",
+                    f"output={next(iter(made), 'name')!r}, or run_all",
+                )
+            made = made[output]
+        elif output is not None:
+            raise _wrong_job(job, f"a dict with {output!r} in it", type(made).__name__, "leave out output=")
+        if not isinstance(made, DataFrame):
+            raise _wrong_job(job, "a DataFrame", repr(made), "return the DataFrame that the job ends with")
+        if made.isStreaming != wants_stream:
+            needed, came = ("a stream", "static") if wants_stream else ("static", "a stream")
+            hint = "mode='batch'" if wants_stream else "mode='append'"
+            raise _wrong_job(job, f"a DataFrame that is {needed}", f"one that is {came}", hint)
+        return made
+
+    return build
+
+
+def _names(inputs: Mapping[str | None, Table]) -> list[str]:
+    return [name for name in inputs if name is not None]
+
+
+def _wrong_job(job: Job, needed: str, came: str, hint: str) -> JobError:
+    name = getattr(job, "__name__", repr(job))
+    return JobError(f"what {name} returns", needed=needed, came=came, hint=hint, batch=None, raised="")
+
+
+# -- the answer ------------------------------------------------------------------------------------------------------
+
+
+def _own_table(job: Job, columns: StructType) -> Table:
+    """The table of an output that the user did not describe: one kind, named after the job, with its columns."""
+    return Table([kind_of(getattr(job, "__name__", "job"), columns)])
+
+
+def _events(partitions: Sequence[Sequence[Row]], table: Table, columns: StructType) -> Batch:
+    names = table.order_of(columns)
+    if names == columns.names:
+        return tuple(tuple(table.from_row(row) for row in partition) for partition in partitions)
+    places = [columns.names.index(name) for name in names]
+    return tuple(
+        tuple(table.from_row([row[place] for place in places]) for row in partition) for partition in partitions
+    )
+
+
+def _step(output: Output, piece: Piece, schedule: Schedule, rows: Batch) -> Step:
+    report = output.report
+    cause, given = Cause.DATA, ((),)
+    if piece.replays and output.batch == piece.first - 1:
+        cause = Cause.REPLAY
+    elif output.batch >= len(schedule.batches):
+        cause = Cause.FLUSH if piece.flushes else Cause.IDLE
+    operators = report.get("stateOperators", ())
+    return Step(
+        batch=output.batch,
+        cause=cause,
+        input=schedule.batches[output.batch] if cause in (Cause.DATA, Cause.REPLAY) else given,
+        output=rows,
+        watermark=_watermark(report),
+        state_rows=sum(operator["numRowsTotal"] for operator in operators),
+        late_rows=sum(operator["numRowsDroppedByWatermark"] for operator in operators),
+        milliseconds=dict(report.get("durationMs", {})),
+    )
+
+
+def _watermark(report: Mapping[str, Any]) -> datetime | None:
+    text = report.get("eventTime", {}).get("watermark")
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
+
+
+# -- nothing is left behind ------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _checkpoint() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="streamtight-", dir=fast_folder()))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _no_views_left(spark: SparkSession) -> Iterator[None]:
+    """Drop the temporary views that the job makes; those that were there before stay."""
+    before = _views(spark)
+    try:
+        yield
+    finally:
+        for name in _views(spark) - before:
+            with contextlib.suppress(AnalysisException):  # gone already: a job may clean up after itself
+                spark.catalog.dropTempView(name)
+
+
+def _views(spark: SparkSession) -> set[str]:
+    if is_connect(spark):
+        return {table.name for table in spark.catalog.listTables() if table.isTemporary}
+    catalog: Any = spark._jsparkSession.sessionState().catalog()
+    found = catalog.listLocalTempViews("*")
+    return {found.apply(place).table() for place in range(found.size())}
