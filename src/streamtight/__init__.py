@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from streamtight.program.run import Step as Step
     from streamtight.report.write import write_report as write_report
     from streamtight.source.shrink import smallest_failing as smallest_failing
+    from streamtight.spark.pack import Packed as Packed
+    from streamtight.spark.pack import run_many as run_many
     from streamtight.spark.run import run as run
     from streamtight.spark.run import run_all as run_all
     from streamtight.spark.session import session as session
@@ -70,6 +72,7 @@ _HOMES = {
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
     "streamtight.spark.run": ["run", "run_all"],
+    "streamtight.spark.pack": ["run_many", "Packed"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

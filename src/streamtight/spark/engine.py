@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 Row = Sequence[Any]
@@ -67,6 +70,45 @@ class Engine(Protocol):
 
     def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
         """Run the job once, on static DataFrames."""
+
+
+# -- what every engine needs ------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings, and afterwards with its own again."""
+    own = dict(spark.conf.getAll)
+    try:
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name in wanted:
+            if name in own:
+                spark.conf.set(name, own[name])
+            else:
+                spark.conf.unset(name)
+
+
+@contextlib.contextmanager
+def interrupted_after(spark: SparkSession, seconds: float) -> Iterator[threading.Event]:
+    """Cancel this thread's Spark jobs after so many seconds; the event tells whether that happened."""
+    tag, late = f"streamtight-{uuid.uuid4().hex}", threading.Event()
+
+    def interrupt() -> None:
+        late.set()
+        spark.interruptTag(tag)
+
+    timer = threading.Timer(seconds, interrupt)
+    timer.daemon = True
+    spark.addTag(tag)
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+        spark.removeTag(tag)
 
 
 # -- what is done to a stopped job's checkpoint ----------------------------------------------------------------------

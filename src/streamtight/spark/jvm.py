@@ -13,9 +13,7 @@ import json
 import pickle
 import shutil
 import tempfile
-import threading
 import time
-import uuid
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +26,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from streamtight.errors import UnsupportedError
-from streamtight.spark.engine import Build, Feed, Output, Piece, Row, flush_watermark, uncommit
+from streamtight.spark.engine import (
+    Build,
+    Feed,
+    Output,
+    Piece,
+    Row,
+    flush_watermark,
+    interrupted_after,
+    settings,
+    uncommit,
+)
 from streamtight.spark.failure import job_error, time_limit_error
 from streamtight.spark.session import fast_folder
 
@@ -76,7 +84,7 @@ class JvmEngine:
                 **self._checkpoint_confs(),
                 "spark.sql.streaming.noDataMicroBatches.enabled": str(piece.is_end).lower(),
             }
-            with _confs(self._session, confs):
+            with settings(self._spark, confs):
                 if piece.replays:
                     uncommit(folder, piece.first - 1)
                 if piece.flushes:
@@ -90,10 +98,18 @@ class JvmEngine:
                 outputs = self._run_query(driver, output, piece, mode, folder, deadline, limit)
             yield piece, output.schema, outputs
 
+    def probe(self, build: Build, structs: Sequence[StructType]) -> tuple[list[DataFrame], DataFrame]:
+        """The streams that a job would read and the one that it would write, without running anything."""
+        feeds = [Feed(struct, [[[]]]) for struct in structs]
+        schemas = self._schemas(feeds)
+        driver = self._driver(_pickled(feeds), schemas)
+        frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
+        return frames, build(frames)
+
     def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
         """Run the job once, on static DataFrames."""
         schemas = self._schemas(feeds)
-        with _confs(self._session, self._confs_for(feeds)):
+        with settings(self._spark, self._confs_for(feeds)):
             driver = self._driver(_pickled(feeds), schemas)
             context = self._spark.sparkContext._jsc
             frames = [
@@ -101,7 +117,7 @@ class JvmEngine:
                 for place, schema in enumerate(schemas)
             ]
             output = build(frames)
-            with _interrupted_after(self._spark, limit) as late:
+            with interrupted_after(self._spark, limit) as late:
                 try:
                     driver.capture(0, output._jdf)
                 except JVM_ERRORS as error:
@@ -198,43 +214,6 @@ def _pickled(feeds: Sequence[Feed]) -> bytes:
             blocks += len(batch)
             up_to[number][place] = blocks
     return pickle.dumps((inputs, up_to), protocol=4)
-
-
-@contextlib.contextmanager
-def _confs(session: Any, wanted: Mapping[str, str]) -> Iterator[None]:
-    """The session with these settings, and afterwards with its own again."""
-    conf = session.sessionState().conf()
-    before: dict[str, str | None] = {name: conf.getConfString(name) if conf.contains(name) else None for name in wanted}
-    try:
-        for name, value in wanted.items():
-            conf.setConfString(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                conf.unsetConf(name)
-            else:
-                conf.setConfString(name, old)
-
-
-@contextlib.contextmanager
-def _interrupted_after(spark: SparkSession, seconds: float) -> Iterator[threading.Event]:
-    """Cancel this thread's Spark jobs after so many seconds; the event tells whether that happened."""
-    tag, late = f"streamtight-{uuid.uuid4().hex}", threading.Event()
-
-    def interrupt() -> None:
-        late.set()
-        spark.interruptTag(tag)
-
-    timer = threading.Timer(seconds, interrupt)
-    timer.daemon = True
-    spark.addTag(tag)
-    timer.start()
-    try:
-        yield late
-    finally:
-        timer.cancel()
-        spark.removeTag(tag)
 
 
 # -- the Java classes ------------------------------------------------------------------------------------------------

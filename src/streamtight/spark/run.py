@@ -59,13 +59,13 @@ def run(
     `flush` ends the stream with an empty batch for which the watermark is at the end of time, so that the last
     window closes; no row is made up for that. A run that takes longer than `limit` seconds raises TimeLimitError.
     """
-    inputs = _inputs(takes)
+    inputs = tables_of(takes)
     _require_sensible(schedule, inputs, mode, flush, limit)
     chosen = None if gives is None else Table(kinds_of(gives, "gives"))
     spark = spark or session()
     engine = _engine(spark, schedule)
-    build = _builder(job, inputs, output, wants_stream=mode != "batch")
-    with _no_views_left(spark):
+    build = builder(job, inputs, output, wants_stream=mode != "batch")
+    with no_views_left(spark):
         if mode == "batch":
             feeds = [_feed(table, (_all_at_once(schedule),)) for table in inputs.values()]
             columns, partitions = engine.batch(build, feeds, limit=limit)
@@ -107,7 +107,7 @@ def run_all(
 # -- the question ----------------------------------------------------------------------------------------------------
 
 
-def _inputs(takes: Takes) -> dict[str | None, Table]:
+def tables_of(takes: Takes) -> dict[str | None, Table]:
     """The table of each input by its name; None is the name of an only one."""
     if not isinstance(takes, Mapping):
         return {None: Table(kinds_of(takes, "takes"))}
@@ -189,7 +189,7 @@ def _pieces(schedule: Schedule, flush: bool) -> list[Piece]:
     return pieces
 
 
-def _builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *, wants_stream: bool) -> Build:
+def builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *, wants_stream: bool) -> Build:
     """The job as a function from the inputs' DataFrames to the one DataFrame that is asked about."""
 
     def build(frames: list[DataFrame]) -> DataFrame:
@@ -281,7 +281,7 @@ def _checkpoint() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _no_views_left(spark: SparkSession) -> Iterator[None]:
+def no_views_left(spark: SparkSession) -> Iterator[None]:
     """Drop the temporary views that the job makes; those that were there before stay."""
     before = _views(spark)
     try:
