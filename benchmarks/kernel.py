@@ -1,6 +1,6 @@
 """How fast is the kernel? CPU time, the median of several rounds, with a slow twin beside each figure.
 
-    python benchmarks/kernel.py
+python benchmarks/kernel.py
 """
 
 from __future__ import annotations

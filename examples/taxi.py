@@ -91,7 +91,9 @@ def judge(job: Callable[[DataFrame], DataFrame], *, runs: int, seed: int) -> tig
             schedule=found,
             expected=located(found),
             actual=run.events,
-            replay=f"from taxi import *\nprint(what_is_wrong({job.__name__}, {found!r}))",
+            replay="# in the folder examples/\nimport streamtight as tight\n"
+            f"from taxi import Position, {job.__name__}, what_is_wrong\n"
+            f"print(what_is_wrong({job.__name__}, {found.code()}))",
             reruns=3,
             failing_reruns=len(again),
         )

@@ -10,7 +10,6 @@ True
 from __future__ import annotations
 
 import enum
-import functools
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -39,7 +38,6 @@ class Strength(enum.IntEnum):
     PROVED = 3
 
 
-@functools.total_ordering
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which inputs an answer speaks of. A narrower scope is smaller: of less strength, or as strong on fewer inputs."""
@@ -75,16 +73,17 @@ class Scope:
         return (self.strength, math.inf if self.count is None else self.count)
 
     def __str__(self) -> str:
+        noun = "input" if self.count == 1 else "inputs"
         match self.strength:
             case Strength.PROVED:
                 return "proved for every input"
             case Strength.EXPLORED:
                 return f"explored for all inputs up to size {self.count}"
             case Strength.OBSERVED:
-                return f"observed on {self.count} inputs"
+                return f"observed on {self.count} {noun}"
         if self.seed is None:
-            return f"tested on {self.count} given inputs"
-        return f"tested on {self.count} generated inputs, seed {self.seed}"
+            return f"tested on {self.count} given {noun}"
+        return f"tested on {self.count} generated {noun}, seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class Counterexample:
         if self.actual is not None:
             parts.append("came\n" + _listed(self.actual))
         if self.reruns:
-            parts.append(f"run again {self.reruns} times, failed {self.failing_reruns} times")
+            parts.append(f"run again: failed {self.failing_reruns} of {self.reruns} times")
         if self.replay:
             parts.append("to see it again\n" + _indented(self.replay))
         return "\n".join(parts)
@@ -133,7 +132,7 @@ class Verdict:
     scope: Scope
     counterexample: Counterexample | None = None
     reason: str | None = None
-    cost: Mapping[str, float] = field(default_factory=dict)
+    cost: Mapping[str, float] = field(default_factory=dict, compare=False)
     """What the answer took: seconds, runs, batches, whatever the method counts."""
 
     def __post_init__(self) -> None:
@@ -270,6 +269,8 @@ def plain(value: object) -> Any:
             return value
         case bytes():
             return {"bytes": value.hex()}
+        case frozenset():
+            return {"set": sorted((plain(item) for item in value), key=json.dumps)}
     return {type(value).__name__: str(value)}
 
 

@@ -18,7 +18,7 @@ from streamtight.stream.event import Event, Kind
 from streamtight.stream.schedule import Batches, Restart, Schedule
 from streamtight.stream.schema import Bag, Par, PartitionBy, Schema, Seq, Sync
 
-EXAMPLES = 60
+EXAMPLES = 50
 lawful = settings(max_examples=EXAMPLES, deadline=None)
 """For laws whose twin is quick."""
 lawful_slow = settings(max_examples=EXAMPLES // 2, deadline=None)

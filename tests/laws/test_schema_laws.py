@@ -80,6 +80,26 @@ def test_a_relation_with_all_loops_has_a_schema_exactly_if_it_has_no_path_or_cyc
         assert (schema is not None) == (four_in_a_row(of, related) is None)
 
 
+def test_a_refusal_shows_a_path_or_cycle_of_four_exactly_if_there_is_one():
+    """Prop 2.15: the four kinds that are named are a path or a cycle indeed, for every relation on four kinds."""
+    of = [Kind(name, n=int) for name in "ABCD"]
+    pairs = [frozenset(pair) for pair in itertools.combinations_with_replacement(of, 2)]
+    for edges in subsets(pairs):
+        related = lambda a, b, edges=edges: frozenset({a, b}) in edges  # noqa: E731
+        four = four_in_a_row(of, related)
+        if four is None and _schema_or_none(of, edges) is not None:
+            continue
+
+        with pytest.raises(SchemaError) as caught:
+            schema_of(of, related)
+
+        shape = "no four"
+        if four is not None:
+            shape = "the cycle C4" if related(four[0], four[3]) else "the path P4"
+        assert caught.value.came.startswith(shape) == (four is not None)
+        assert ("C4" in caught.value.came or "P4" in caught.value.came) == (four is not None)
+
+
 def _schema_or_none(of: list[Kind], edges: Edges) -> Schema | None:
     try:
         return schema_of(of, lambda a, b: frozenset({a, b}) in edges)

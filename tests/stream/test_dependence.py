@@ -236,6 +236,12 @@ def test_dependences_with_other_clauses_are_different(other: object):
     assert same("taxi_id") != other
 
 
+def test_dependences_of_functions_are_equal_only_if_the_functions_are_one():
+    assert depends(max) == depends(max)
+    assert depends(max) != depends(min)
+    assert depends(max) != ordered
+
+
 def test_a_schema_is_not_equal_to_a_schema_of_other_kinds():
     assert Bag(GPS) != Bag(Ride)
     assert Bag(GPS) != unordered
@@ -430,10 +436,10 @@ def test_the_index_keeps_the_highest_if_a_lower_one_comes_later():
 
 def test_the_index_keeps_the_highest_related_event_of_a_function():
     frontier = Frontier(depends(lambda a, b: abs(a.x - b.x) < 1))
-    for height, x in [(3.0, 5.0), (1.0, 0.0), (2.0, 0.5)]:
+    for height, x in [(3.0, 5.0), (2.0, 0.0), (1.0, 1.5)]:
         frontier.add(GPS(1, x), height)
 
-    assert [frontier.highest_below(GPS(1, x)) for x in (0.1, 5.1, 9.0)] == [2.0, 3.0, 0.0]
+    assert [frontier.highest_below(GPS(1, x)) for x in (0.75, 1.25, 5.1, 9.0)] == [2.0, 1.0, 3.0, 0.0]
 
 
 def test_the_index_keeps_the_two_sides_of_a_clause_apart():
@@ -451,11 +457,18 @@ def test_the_index_refuses_events_outside_the_domain():
 
 
 def test_placing_an_event_adds_it_a_step_above_what_it_depends_on():
-    for upto in (same("taxi_id"), barrier(Ride) | same("taxi_id")):
+    for upto in (same("taxi_id"), barrier(Ride) | same("taxi_id"), same("taxi_id") | barrier(Ride)):
         frontier = Frontier(upto)
         heights = [frontier.place(GPS(taxi, 0.0), step) for taxi, step in [(1, 1.0), (1, 0.5), (2, 0.25), (1, 1.0)]]
 
         assert heights == [1.0, 1.5, 0.25, 2.5]
+
+
+def test_placing_an_event_minds_every_clause():
+    frontier = Frontier(same("taxi_id") | barrier(Ride))
+    events = [GPS(1, 0.0), Ride(2, 5), GPS(3, 0.0), GPS(1, 0.0)]
+
+    assert [frontier.place(event, 1.0) for event in events] == [1.0, 2.0, 3.0, 3.0]
 
 
 def test_an_event_that_nothing_speaks_of_is_placed_one_step_up():

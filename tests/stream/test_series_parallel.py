@@ -142,6 +142,7 @@ def test_a_stream_is_not_equal_to_its_events():
 
 def test_a_stream_of_another_shape_is_not_equal():
     assert Bag(A).parse([A(1)]) != Seq(A).parse([A(1)])
+    assert Bag(A).parse([]) != PartitionBy("n", Bag(A)).parse([])
 
 
 # -- concatenation and prefixes --------------------------------------------------------------------------------------
@@ -153,6 +154,17 @@ def test_concatenation_joins_the_streams_at_the_seam():
     joined = schema.parse([A(1), B(1), A(2)]) + schema.parse([A(3), B(2)])
 
     assert repr(joined) == "[{A(n=1)}, B(n=1), {A(n=2), A(n=3)}, B(n=2)]"
+
+
+def test_concatenation_adds_up_the_events_of_bags():
+    assert Bag(A).parse([A(1)]) + Bag(A).parse([A(1), A(2)]) == Bag(A).parse([A(1), A(1), A(2)])
+
+
+def test_nothing_comes_after_the_whole():
+    for schema in (Bag(A), Seq(A), PartitionBy("n", Seq(A)), Sync(B, Bag(A)), Par(Bag(A), Bag(B))):
+        whole = schema.parse([A(1), A(1)])
+
+        assert whole.after(whole) == schema.parse([])
 
 
 def test_concatenation_joins_the_streams_of_each_key():

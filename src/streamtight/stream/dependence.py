@@ -78,7 +78,8 @@ class Clause:
         """Whether this clause makes a and b dependent."""
         if not ((self.left(a) and self.right(b)) or (self.right(a) and self.left(b))):
             return False
-        if self.key and key_getter(a.kind, self)(a) != key_getter(b.kind, self)(b):
+        # As tuples, since these compare by identity first: NaN, which is one object in events, is a key like any other.
+        if self.key and (key_getter(a.kind, self)(a),) != (key_getter(b.kind, self)(b),):
             return False
         return all(test(a, b) for test in self.pairwise)
 
@@ -216,10 +217,12 @@ N(value=2)) is True, the other way round False. Try: a function that gives the s
                 )
 
     def __or__(self, other: Dependence) -> Dependence:
+        _require_dependence(other, f"{self!r} | ...")
         domain = None if self.domain is None or other.domain is None else self.domain | other.domain
         return Dependence(dict.fromkeys(self.clauses + other.clauses), text=f"{self!r} | {other!r}", domain=domain)
 
     def __and__(self, other: Dependence) -> Dependence:
+        _require_dependence(other, f"{self!r} & ...")
         if self.domain is None or other.domain is None:
             domain = other.domain if self.domain is None else self.domain
         else:
@@ -254,6 +257,7 @@ class PartitionKey:
     def __call__(self, event: Event) -> Hashable:
         for clause in self.clauses:
             if clause.left(event) or clause.right(event):
+                key_getter(event.kind, clause)  # raises if the event's kind has no such fields
                 return tuple(event[event.kind.names.index(field) + 1] for field in self.fields)
         return event
 
@@ -341,6 +345,16 @@ def _selection(which: Selection, where: str) -> tuple[Select, str]:
             hint=f"{where}(EndOfDay) or {where}(lambda e: e.x > 0)",
         )
     return Select(kinds), "{" + _names(kinds) + "}"
+
+
+def _require_dependence(other: object, where: str) -> None:
+    if not isinstance(other, Dependence):
+        raise DependenceError(
+            where,
+            needed="a dependence or a schema",
+            came=repr(other),
+            hint="same('taxi_id'), or barrier(...) of a kind",
+        )
 
 
 def _names(kinds: Iterable[Kind]) -> str:

@@ -21,9 +21,11 @@ kind, like that of the standard library's named tuples.
 
 from __future__ import annotations
 
+import math
 import operator
 import types
 import typing
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -85,7 +87,7 @@ class Event(tuple[Any, ...]):
         """Its fields by name, in the order of the kind."""
         return dict(zip(self.kind.names, self[1:], strict=True))
 
-    def replace(self, **changes: Any) -> Event:
+    def replace(self, /, **changes: Any) -> Event:
         """The same event with some fields changed.
 
         >>> Kind("Tip", ride=int, cents=int)(1, 250).replace(cents=300)
@@ -113,9 +115,9 @@ class Event(tuple[Any, ...]):
 
     def __repr__(self) -> str:
         fields = self.as_dict()
-        if all(name.isidentifier() for name in fields):
-            return f"{self.kind.name}({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
-        return f"{self.kind.name}(**{fields!r})"
+        if all(name.isidentifier() and not iskeyword(name) for name in fields):
+            return f"{self.kind.name}({', '.join(f'{name}={_code(value)}' for name, value in fields.items())})"
+        return f"{self.kind.name}(**{{{', '.join(f'{name!r}: {_code(value)}' for name, value in fields.items())}}})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_event_of, (self.kind, self[1:]))
@@ -141,10 +143,8 @@ class Kind:
             known = _KINDS.get(identity)
         except TypeError:  # an unhashable type: no kind has it, and the check below says so
             known = None
-        if known is None:
-            known = _make_kind(name, fields)
-            _KINDS[identity] = known
-        return known
+        # setdefault, since another thread may have made the same kind meanwhile.
+        return known or _KINDS.setdefault(identity, _make_kind(name, fields))
 
     def __call__(self, *values: Any, **fields: Any) -> Event:
         """An event of this kind."""
@@ -179,6 +179,8 @@ def type_name(declared: FieldType) -> str:
     """
     if isinstance(declared, Kind):
         return declared.name
+    if isinstance(declared, str):
+        return repr(declared)
     if isinstance(declared, type) and not typing.get_args(declared):
         return declared.__name__
     return str(declared).replace("datetime.", "").replace("typing.", "").replace("decimal.", "")
@@ -211,15 +213,16 @@ def origin(declared: FieldType) -> object:
 
 
 def _make_kind(name: str, fields: dict[str, FieldType]) -> Kind:
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name or not name.isprintable():
         raise KindError("Kind(name, ...)", needed="a name", came=repr(name), hint='Kind("GPS", taxi_id=int)')
     for field in fields:
-        if not field or field in _RESERVED:
+        is_magic = field.startswith("__") and hasattr(Event, field)  # it would change how events work
+        if not field or field in _RESERVED or is_magic:
             raise KindError(
                 f"Kind({name!r})",
-                needed="field names other than " + _listed(sorted(_RESERVED)),
+                needed="field names other than " + _listed(sorted(_RESERVED)) + " and the magic names of Python",
                 came=repr(field),
-                hint=f"{field}_={type_name(fields[field])}",
+                hint=f"{field.strip('_') or 'value'}_={type_name(fields[field])}",
             )
     fix = {field: _fix(declared, f"{name}.{field}") for field, declared in fields.items()}
     # A field may be called like a method of tuple ('count' is common): the property wins.
@@ -239,30 +242,58 @@ def _make_kind(name: str, fields: dict[str, FieldType]) -> Kind:
 def _constructor(
     name: str, fields: dict[str, FieldType], fix: dict[str, Callable[[Any], Any]], event_class: type
 ) -> Callable[..., Event]:
-    """Generate `__call__(self, field, ...)`: one Python call and a class test per field when all is well."""
+    """Generate `__call__(kind, *values, field=..., ...)`: one call and a class test per field when all is well."""
+    names = tuple(fields)
     scope: dict[str, Any] = {"_new": tuple.__new__, "_class": event_class, "_missing": _MISSING}
-    scope["_refuse"] = lambda surplus, unknown: _refuse_fields(name, tuple(fields), surplus, unknown)
-    plain = all(f.isidentifier() and not iskeyword(f) and not f.startswith("_") and f != "self" for f in fields)
-    variables = {field: field if plain else f"_{i}" for i, field in enumerate(fields)}
-    lines = []
-    if plain:
-        parameters = "".join(f"{v}=_missing, " for v in variables.values())
-        lines.append(f"def __call__(self, {parameters}*_surplus, **_unknown):")
-    else:  # names that are no Python names ('count(1)') arrive as dictionary keys
-        lines.append("def __call__(self, *_values, **_unknown):")
-        lines.append("    _values = iter(_values)")
-        for field, variable in variables.items():
-            lines.append(f"    {variable} = next(_values, _missing)")
-            lines.append(f"    if {variable} is _missing: {variable} = _unknown.pop({field!r}, _missing)")
-        lines.append("    _surplus = tuple(_values)")
-    lines.append("    if _surplus or _unknown: _refuse(_surplus, _unknown)")
-    for i, (field, variable) in enumerate(variables.items()):
-        scope[f"_fix{i}"] = fix[field]
-        test = _quick_test(fields[field], variable, i, scope)
-        lines.append(f"    {test}{variable} = _fix{i}({variable})")
-    lines.append(f"    return _new(_class, (self, {''.join(f'{v}, ' for v in variables.values())}))")
-    exec("\n".join(lines), scope)  # noqa: S102 - only field names enter the text, and they are identifiers
+    scope["_merge"] = lambda values, named: _merge_fields(name, names, values, named)
+    scope["_refuse"] = lambda unknown: _refuse_fields(name, names, (), unknown)
+    # A name that is no Python name ('count(1)', 'class') can be given only by position or out of a dict.
+    spoken = {field: field if _is_plain(field) else f"_{place}" for place, field in enumerate(fields)}
+    parameters = "".join(f"{field}=_missing, " for field in names if _is_plain(field))
+    variables = "".join(f"{variable}, " for variable in spoken.values())
+    lines = [f"def __call__(_kind, /, *_values, {parameters}**_unknown):"]
+    lines += [
+        f"    {variable} = _unknown.pop({field!r}, _missing)"
+        for field, variable in spoken.items()
+        if not _is_plain(field)
+    ]
+    if fields:
+        none_named = " is ".join([*spoken.values(), "_missing"])
+        lines.append("    if _values:")
+        lines.append(f"        if len(_values) == {len(fields)} and {none_named}: {variables} = _values")
+        lines.append(f"        else: {variables} = _merge(_values, ({variables}))")
+    else:
+        lines.append("    if _values: _merge(_values, ())")
+    lines.append("    if _unknown: _refuse(_unknown)")
+    for place, (field, variable) in enumerate(spoken.items()):
+        scope[f"_fix{place}"] = fix[field]
+        lines.append(f"    {_quick_test(fields[field], variable, place, scope)}{variable} = _fix{place}({variable})")
+    lines.append(f"    return _new(_class, (_kind, {variables}))")
+    exec("\n".join(lines), scope)  # noqa: S102 - only names that are identifiers, and literals of others, enter the text
     return cast(Callable[..., Event], scope["__call__"])
+
+
+def _is_plain(field: str) -> bool:
+    """Can it be a parameter of a generated function, under exactly this name?"""
+    is_normal = unicodedata.normalize("NFKC", field) == field  # as Python reads names
+    return field.isidentifier() and is_normal and not iskeyword(field) and not field.startswith("_")
+
+
+def _merge_fields(
+    kind: str, names: tuple[str, ...], values: tuple[Any, ...], named: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The fields when some are given by position: these first, the others by name."""
+    if len(values) > len(names):
+        _refuse_fields(kind, names, values[len(names) :], {})
+    for field, given in zip(names, named[: len(values)], strict=False):
+        if given is not _MISSING:
+            raise EventError(
+                f"{kind}(...)",
+                needed=f"one value for {field}",
+                came=f"two, by position and {field}={_shown(given)}",
+                hint=f"{kind}({', '.join(f'{n}=...' for n in names)})",
+            )
+    return values + named[len(values) :]
 
 
 def _quick_test(declared: FieldType, variable: str, number: int, scope: dict[str, Any]) -> str:
@@ -276,14 +307,28 @@ def _quick_test(declared: FieldType, variable: str, number: int, scope: dict[str
     return f"if {variable}.__class__ is not _type{number}{not_a_number}: "
 
 
-def _refuse_fields(kind: str, names: tuple[str, ...], surplus: tuple[Any, ...], unknown: dict[str, Any]) -> None:
-    came = [f"{field}={value!r}" for field, value in unknown.items()] + [repr(value) for value in surplus]
+def _refuse_fields(kind: str, names: tuple[str, ...], surplus: tuple[Any, ...], unknown: dict[str, Any]) -> NoReturn:
+    came = [f"{field}={_shown(value)}" for field, value in unknown.items()] + [_shown(value) for value in surplus]
     raise EventError(
         f"{kind}(...)",
         needed=f"the fields {_listed(names)}" if names else "no field",
         came="also " + ", ".join(came),
         hint=f"{kind}({', '.join(f'{n}=...' for n in names)})",
     )
+
+
+def _code(value: object) -> str:
+    """A value as Python reads it: repr, but for floats that repr writes as names."""
+    return f"float({str(value)!r})" if isinstance(value, float) and not math.isfinite(value) else repr(value)
+
+
+def _shown(value: object) -> str:
+    """A value as a message can show it: some have no text, some too much."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write out integers of thousands of digits
+        return f"a {type(value).__name__} of {cast(int, value).bit_length()} bits"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _listed(names: typing.Iterable[str]) -> str:
@@ -311,7 +356,7 @@ def _fix(declared: FieldType, where: str) -> Callable[[Any], Any]:
             raise EventError(
                 where,
                 needed=type_name(declared),
-                came=f"{value!r}, a {type(value).__name__}",
+                came=f"{_shown(value)}, a {type(value).__name__}",
                 hint=_hint(declared, value, str(error)),
             ) from None
 
@@ -396,13 +441,15 @@ def _instance_of(cls: type) -> Callable[[Any], Any]:
 def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("str(value)")
-    return str(value)
+    return str.__str__(value)  # the text itself, also of a member of an enum of strings
 
 
 def _anything(value: Any) -> Any:
     """Any hashable value; lists, sets and dicts become their immutable twins."""
     if isinstance(value, float):
         return _NAN if value != value else value
+    if isinstance(value, Decimal):
+        return _decimal(value)
     if isinstance(value, (list, tuple)) and not isinstance(value, Event):
         return tuple(_anything(item) for item in value)
     if isinstance(value, (set, frozenset)):

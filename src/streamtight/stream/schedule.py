@@ -26,10 +26,11 @@ import random
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from streamtight.errors import TraceError
 from streamtight.stream.dependence import Dependence, Frontier
-from streamtight.stream.event import Event
+from streamtight.stream.event import Event, Map
 from streamtight.stream.trace import Trace
 
 Partition = tuple[Event, ...]
@@ -57,8 +58,13 @@ class Schedule:
     restarts: tuple[Restart, ...] = ()
 
     def __post_init__(self) -> None:
-        for batch in self.batches:
-            if not isinstance(batch, tuple) or not all(isinstance(part, tuple) for part in batch) or not batch:
+        for batch in self.batches if isinstance(self.batches, tuple) else [self.batches]:
+            if (
+                not isinstance(self.batches, tuple)
+                or not isinstance(batch, tuple)
+                or not all(isinstance(part, tuple) for part in batch)
+                or not batch
+            ):
                 raise TraceError(
                     "Schedule(batches)",
                     needed="batches as tuples of partitions, at least one each, as tuples of events",
@@ -141,6 +147,15 @@ class Schedule:
         Events that depend on each other and fall into the same batch share a partition, so the schedule promises
         the whole order of the trace: what the job makes of it is not the source's fault.
         """
+        for name, most in (
+            ("batches", batches),
+            ("partitions", partitions),
+            ("shuffle_partitions", shuffle_partitions),
+        ):
+            if not isinstance(most, int) or most < 1:
+                raise TraceError(
+                    f"Schedule.random({name}=...)", needed="a whole number from 1", came=repr(most), hint=f"{name}=2"
+                )
         events = trace.reordered(rng).events
         cuts = sorted(rng.randint(0, len(events)) for _ in range(rng.randint(1, batches) - 1))
         edges = [0, *cuts, len(events)]
@@ -207,6 +222,13 @@ class Schedule:
         kept = [restart for restart in self.restarts if restart.after != place]
         return tuple(replace(r, after=r.after - 1) if r.after > place else r for r in kept)
 
+    def code(self) -> str:
+        """The expression that makes this schedule, given `import streamtight as tight` and the kinds by their names."""
+        restarts = ", ".join(f"tight.{restart!r}" for restart in self.restarts)
+        options = f", shuffle_partitions={self.shuffle_partitions}" if self.shuffle_partitions != 1 else ""
+        options += f", restarts=({restarts},)" if restarts else ""
+        return f"tight.Schedule({self.batches!r}{options})"
+
     def __str__(self) -> str:
         lines = []
         for number, batch in enumerate(self.batches):
@@ -233,8 +255,23 @@ def _spread(events: Sequence[Event], width: int, by: str | Callable[[Event], Has
         else:
             key = getattr(event, by) if isinstance(by, str) else by(event)
             # Not hash(): that of strings changes from process to process, and a schedule must replay.
-            parts[zlib.crc32(repr(key).encode()) % width].append(event)
+            parts[zlib.crc32(_stable_text(key).encode()) % width].append(event)
     return tuple(map(tuple, parts))
+
+
+def _stable_text(key: Hashable) -> str:
+    """A text that is the same for equal keys: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00"), maps in any order."""
+    if isinstance(key, (int, float, Decimal)):
+        return "nan" if key != key else f"number {hash(key)}"  # the hash of a number is the same in every process
+    if isinstance(key, Event):
+        return f"{key.kind.name}{_stable_text(key[1:])}"
+    if isinstance(key, tuple):
+        return f"({', '.join(map(_stable_text, key))})"
+    if isinstance(key, frozenset):
+        return f"{{{', '.join(sorted(map(_stable_text, key)))}}}"
+    if isinstance(key, Map):
+        return _stable_text(frozenset(key.items()))
+    return repr(key)
 
 
 def _spread_randomly(events: Sequence[Event], width: int, upto: Dependence, rng: random.Random) -> Batch:

@@ -40,6 +40,9 @@ KEYS_CAN_MEET = "keys of one name have one type, or they could never be equal"
 class Schema(Dependence):
     """A type of streams. Build one with Bag, Seq, Sync, PartitionBy and Par; only well-formed ones can be built."""
 
+    shape: tuple[object, ...]
+    """How it is built; schemas that order alike may have different shapes."""
+
     def __init__(self, clauses: Iterable[Clause], *, text: str, kinds: frozenset[Kind], keys: frozenset[str]) -> None:
         super().__init__(clauses, text=text, domain=kinds)
         self.kinds = kinds
@@ -116,6 +119,7 @@ class Bag(Schema):
     def __init__(self, *kinds: Kind | Iterable[Kind]) -> None:
         members = _kinds(kinds, "Bag")
         super().__init__((), text=f"Bag({_names(members)})", kinds=frozenset(members), keys=frozenset())
+        self.shape = ("Bag", self.kinds)
 
 
 class Sync(Schema):
@@ -135,6 +139,7 @@ class Sync(Schema):
         super().__init__(clauses, text=text, kinds=kinds, keys=between.keys)
         self.markers = frozenset(members)
         self.between = between
+        self.shape = ("Sync", self.markers, between.shape)
 
 
 def Seq(*kinds: Kind | Iterable[Kind]) -> Sync:  # noqa: N802 - a type of streams, like the others
@@ -162,6 +167,7 @@ class PartitionBy(Schema):
         super().__init__(clauses, text=text, kinds=each.kinds, keys=each.keys | frozenset(fields))
         self.fields = fields
         self.each = each
+        self.shape = ("PartitionBy", fields, each.shape)
 
 
 class Par(Schema):
@@ -175,6 +181,7 @@ class Par(Schema):
         keys = frozenset[str]().union(*(part.keys for part in parts))
         super().__init__((c for part in parts for c in part.clauses), text=text, kinds=kinds, keys=keys)
         self.parts = parts
+        self.shape = ("Par", *(part.shape for part in parts))
 
 
 # -- when a schema is well formed (Definition 2.8) ------------------------------------------------------------------
@@ -267,8 +274,9 @@ def _braced(kinds: tuple[Kind, ...]) -> str:
 def schema_of(kinds: Iterable[Kind], depends: Callable[[Kind, Kind], bool]) -> Schema:
     """The schema whose order is this symmetric relation on kinds, if there is one.
 
-    There is one unless the relation contains a path or a cycle of four kinds (P4, C4: Prop 2.15), or orders
-    two kinds with each other of which neither is ordered in itself: then no kind can be the marker above the others.
+    There is one exactly if in every connected group some kind is ordered with all of the group and with itself, and so
+    on below it. A path or a cycle of four kinds has no such kind (P4, C4: Prop 2.15), nor has a pair of kinds that are
+    ordered with each other but not in themselves.
 
     >>> from streamtight.stream.event import Kind
     >>> A, B, C = (Kind(name) for name in "ABC")

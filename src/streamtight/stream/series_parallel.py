@@ -37,6 +37,8 @@ def parse(schema: Schema, events: Iterable[Event]) -> Stream:
     stream = _empty(schema)
     add, kinds = stream._add, schema.kinds
     for event in events:
+        if not isinstance(event, Event):
+            raise SchemaError(f"{schema!r}.parse", needed="events", came=repr(event), hint="make events with a Kind")
         if event[0] not in kinds:
             schema.require_known(event)
         add(event)
@@ -95,7 +97,8 @@ class Stream(abc.ABC):
         return self._rest_after(prefix)
 
     def __le__(self, other: Stream) -> bool:
-        return other.after(self) is not None
+        self._require_same_schema(other, "<=")
+        return other._rest_after(self) is not None
 
     def relax(self, schema: Schema) -> Stream:
         """The stream of a weaker schema that has every flattening of this one (Prop 2.22)."""
@@ -109,7 +112,7 @@ class Stream(abc.ABC):
         return parse(schema, self.flatten())
 
     def _require_same_schema(self, other: Stream, where: str) -> None:
-        if not isinstance(other, Stream) or other.schema != self.schema:
+        if not isinstance(other, Stream) or not _alike(self.schema, other.schema):
             came = repr(other.schema) if isinstance(other, Stream) else repr(other)
             raise SchemaError(
                 where,
@@ -121,7 +124,7 @@ class Stream(abc.ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Stream):
             return NotImplemented
-        return type(self) is type(other) and self._inside() == other._inside()
+        return _alike(self.schema, other.schema) and self._inside() == other._inside()
 
 
 class BagStream(Stream):
@@ -304,6 +307,11 @@ class ParStream(Stream):
 
     def __repr__(self) -> str:
         return "<" + ", ".join(_shown(part) or "{}" for part in self.parts) + ">"
+
+
+def _alike(one: Schema, other: Schema) -> bool:
+    """Are they built alike? Schemas of other shapes may order alike and be equal, but their streams do not mix."""
+    return one is other or one.shape == other.shape
 
 
 # -- parts, which are None where they are empty --------------------------------------------------------------------
