@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent
+
+
+# Every Python block of every page runs, page by page from the top.
+pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md", "docs/*.md"]).pytest()
 
 
 def pytest_configure(config: pytest.Config) -> None:

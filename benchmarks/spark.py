@@ -95,9 +95,10 @@ def micro_batches(spark: SparkSession) -> None:
 def whole_runs() -> None:
     print(f"\n{'a whole run, milliseconds':30}{'1 batch':>12}{'30 batches':>12}{'static':>12}")
     for name, job, mode in [("stateless", stateless, "append"), ("counting", counting, "update")]:
+        cases = ((schedule(1), mode), (schedule(BATCHES), mode), (schedule(1), "batch"))
         one, thirty, static = (
-            1000 * median_seconds(lambda j=job, m=m, s=schedule(n): tight.run(j, s, takes=Reading, mode=m))
-            for n, m in ((1, mode), (BATCHES, mode), (1, "batch"))
+            1000 * median_seconds(lambda j=job, s=given, m=how: tight.run(j, s, takes=Reading, mode=m))
+            for given, how in cases
         )
         print(f"  {name:28}{one:12.0f}{thirty:12.0f}{static:12.0f}")
 

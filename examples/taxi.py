@@ -43,7 +43,7 @@ def loses_order(positions: DataFrame) -> DataFrame:
 
 def drive(rng: random.Random, taxis: int = 3, rows: int = 12) -> tight.Trace:
     """A few taxis, each going its way."""
-    at = {taxi: (0, 0) for taxi in range(1, taxis + 1)}
+    at = dict.fromkeys(range(1, taxis + 1), (0, 0))
     events = []
     for _ in range(rows):
         taxi = rng.choice(list(at))

@@ -10,11 +10,11 @@ be asked of both: is there a *race*, two events that must keep their order and y
 >>> schedule = Schedule.of([GPS(1, 0.0), GPS(4, 5.0), GPS(1, 1.0)], cuts=[2], partitions=2, by="taxi_id")
 >>> print(schedule)
 batch 0
-  partition 0: GPS(taxi_id=4, x=5.0)
-  partition 1: GPS(taxi_id=1, x=0.0)
+  partition 0: GPS(taxi_id=1, x=0.0)
+  partition 1: GPS(taxi_id=4, x=5.0)
 batch 1
-  partition 0: (empty)
-  partition 1: GPS(taxi_id=1, x=1.0)
+  partition 0: GPS(taxi_id=1, x=1.0)
+  partition 1: (empty)
 >>> find_race(schedule.batches, same("taxi_id")) is None
 True
 """
