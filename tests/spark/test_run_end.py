@@ -62,14 +62,14 @@ def test_a_job_without_a_watermark_has_none() -> None:
 
 
 def test_late_rows_are_counted() -> None:
-    run = tight.run(in_windows, schedule([("a", 31)], [("a", 32)], [("late", 1), ("a", 33)], [("a", 34)]), takes=T)
+    run = tight.run(in_windows, schedule([("a", 31)], [("a", 31)], [("late", 1), ("a", 31)], [("a", 31)]), takes=T)
 
     assert [step.late_rows for step in run.steps] == [0, 0, 1, 0]
     assert "late" not in {event.k for event in run.events}
 
 
 def test_state_rows_are_counted() -> None:
-    run = tight.run(in_windows, schedule([("a", 1), ("b", 2)], [("a", 3)], [("a", 31)], [("a", 32)]), takes=T)
+    run = tight.run(in_windows, schedule([("a", 1), ("b", 2)], [("a", 3)], [("a", 31)], [("a", 31)]), takes=T)
 
     assert [step.state_rows for step in run.steps] == [2, 2, 3, 1]
 
@@ -104,11 +104,19 @@ def test_no_idle_batch_comes_before_the_end() -> None:
     assert causes_of(run) == ["data", "data", "data", "idle"]
 
 
-def test_a_restart_after_the_last_batch_leaves_the_idle_batch() -> None:
-    run = tight.run(in_windows, schedule([("a", 1)], [("a", 21)], restarts=(Restart(1),)), takes=T)
+def test_after_a_restart_spark_waits_for_data_before_it_closes_anything() -> None:
+    """It runs a batch without input only after one with input, so that this restart changes what comes out."""
+    run = tight.run(in_windows, schedule([("a", 1)], [("a", 31)], restarts=(Restart(1),)), takes=T)
 
-    assert causes_of(run) == ["data", "data", "idle"]
-    assert rows_of(run.steps[2]) == [(0, "a", 1)]
+    assert causes_of(run) == ["data", "data"]
+    assert run.open_rows == 2
+
+
+def test_after_a_replay_of_the_last_batch_comes_the_idle_one() -> None:
+    run = tight.run(in_windows, schedule([("a", 1)], [("a", 31)], restarts=(Restart(1, replay=True),)), takes=T)
+
+    assert causes_of(run) == ["data", "data", "replay", "idle"]
+    assert rows_of(run.steps[3]) == [(0, "a", 1)]
 
 
 # -- the flush -------------------------------------------------------------------------------------------------------
@@ -146,7 +154,7 @@ def test_a_flush_comes_after_the_idle_batch() -> None:
 def test_a_flush_after_a_restart_in_the_last_batch_closes_every_window(replay: bool) -> None:
     run = tight.run(in_windows, schedule([("a", 1)], [("a", 2)], restarts=(Restart(1, replay),)), takes=T, flush=True)
 
-    assert causes_of(run) == ["data", "data", *["replay"] * replay, "flush"]
+    assert causes_of(run) == ["data", "data", *["replay", "idle"] * replay, "flush"]
     assert rows_of(run.steps[-1]) == [(0, "a", 2)]
 
 
@@ -208,7 +216,8 @@ def test_a_flush_lets_go_of_what_was_seen() -> None:
     run = tight.run(once, question, takes=T, flush=True)
 
     assert tight.run(once, question, takes=T).open_rows == 2
-    assert [rows_of(step) for step in run.steps] == [[("a",), ("b",)], [], []]
+    assert [rows_of(step) for step in run.steps] == [[("a",), ("b",)], [], [], []]
+    assert causes_of(run) == ["data", "data", "idle", "flush"]
     assert run.open_rows == 0
 
 

@@ -50,6 +50,8 @@ class Run:
     """Every step of one run of a job."""
 
     steps: tuple[Step, ...]
+    open: tuple[Event, ...] | None = None
+    """What the job still keeps in its state at the end, if that was asked for: windows that did not close, and such."""
 
     @property
     def batches(self) -> Batches:
@@ -69,5 +71,5 @@ class Run:
 
     @property
     def open_rows(self) -> int:
-        """How many rows are still kept in the job's state at the end: windows that never closed, rows never joined."""
+        """How many rows the job keeps in its state at the end: windows that did not close, rows that found no match."""
         return self.steps[-1].state_rows if self.steps else 0

@@ -29,6 +29,7 @@ from streamtight.spark.engine import (
     Row,
     flush_watermark,
     interrupted_after,
+    read_state,
     settings,
     uncommit,
 )
@@ -72,6 +73,10 @@ class ConnectEngine:
                 batches, reports = self._run_query(output, piece, mode, folder, target, deadline, limit)
                 outputs = [Output(batch, self._read(target, batch), reports.get(batch, {})) for batch in batches]
             yield piece, output.schema, outputs
+
+    def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
+        """What a stopped job keeps in its state."""
+        return read_state(self._spark, str(folder))
 
     def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
         """Run the job once, on static DataFrames."""

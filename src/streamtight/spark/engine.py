@@ -68,6 +68,9 @@ class Engine(Protocol):
     ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
         """Run the pieces one after another, with one checkpoint in this folder."""
 
+    def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
+        """What a stopped job keeps in its state: for each operator its name, columns and rows."""
+
     def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
         """Run the job once, on static DataFrames."""
 
@@ -109,6 +112,21 @@ def interrupted_after(spark: SparkSession, seconds: float) -> Iterator[threading
     finally:
         timer.cancel()
         spark.removeTag(tag)
+
+
+def read_state(spark: SparkSession, location: str) -> list[tuple[str, StructType, list[Row]]]:
+    """The rows in the state of a stopped job, by operator; the variables of a user's own state are left out."""
+    found: list[tuple[str, StructType, list[Row]]] = []
+    for operator in spark.read.format("state-metadata").load(location).collect():
+        if operator["stateStoreName"] not in ("default", "left-keyToNumValues"):
+            continue  # a user's variables need their names, and a join has four stores for its two sides
+        sides = ("left", "right") if operator["operatorName"] == "symmetricHashJoin" else (None,)
+        for side in sides:
+            reader = spark.read.format("statestore").option("operatorId", operator["operatorId"])
+            frame = (reader if side is None else reader.option("joinSide", side)).load(location).drop("partition_id")
+            name = operator["operatorName"] if side is None else f"{operator['operatorName']}_{side}"
+            found.append((name, frame.schema, [tuple(row) for row in frame.collect()]))
+    return found
 
 
 # -- what is done to a stopped job's checkpoint ----------------------------------------------------------------------

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -34,6 +34,7 @@ from streamtight.spark.engine import (
     Row,
     flush_watermark,
     interrupted_after,
+    read_state,
     settings,
     uncommit,
 )
@@ -97,6 +98,11 @@ class JvmEngine:
                     driver.feedNothing()
                 outputs = self._run_query(driver, output, piece, mode, folder, deadline, limit)
             yield piece, output.schema, outputs
+
+    def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
+        """What a stopped job keeps in its state."""
+        with settings(self._spark, self._checkpoint_confs()):
+            return read_state(self._spark, self._location(folder))
 
     def probe(self, build: Build, structs: Sequence[StructType]) -> tuple[list[DataFrame], DataFrame]:
         """The streams that a job would read and the one that it would write, without running anything."""
@@ -226,8 +232,17 @@ def _load_classes(spark: SparkSession) -> Any:
     application = str(spark.sparkContext.applicationId)
     if application not in _LOADED:
         jar = _jar(_compiled(spark))
-        loader = spark._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()  # type: ignore[union-attr]
-        loader.addURL(spark._jvm.java.io.File(str(jar)).toURI().toURL())  # type: ignore[union-attr]
+        jvm: Any = spark._jvm
+        loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+        try:
+            loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+        except Py4JError as error:
+            raise UnsupportedError(
+                "preparing Spark for exact micro-batches",
+                needed="a class loader that takes more classes, as sessions started from Python have",
+                came=str(loader.getClass().getName()),
+                hint="a session of your own: tight.session()",
+            ) from error
         if not _is_local(spark):
             spark.sparkContext._jsc.addJar(str(jar))
         loader.loadClass("streamtight.QuietFileSystem").newInstance().register(

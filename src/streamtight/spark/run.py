@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,13 +30,14 @@ from streamtight.program.run import Cause, Run, Step
 from streamtight.spark.engine import Build, Engine, Feed, Output, Piece, Row
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
 from streamtight.spark.session import fast_folder, is_connect, session
-from streamtight.stream.event import Kind
+from streamtight.stream.event import Event, Kind
 from streamtight.stream.schedule import Batch, Schedule
 
 Job = Callable[..., DataFrame | Mapping[str, DataFrame]]
 Takes = Kinds | Mapping[str, Kinds]
 
 MODES = ("append", "update", "complete", "batch")
+_ONE_AT_A_TIME = threading.RLock()  # a run changes settings of the session, which another one would see
 LIMIT = 120.0
 """Seconds that a run may take, if the caller does not say."""
 
@@ -49,6 +51,7 @@ def run(
     mode: str = "append",
     output: str | None = None,
     flush: bool = False,
+    show_open: bool = False,
     limit: float = LIMIT,
     spark: SparkSession | None = None,
 ) -> Run:
@@ -57,7 +60,8 @@ def run(
     `mode` is the output mode of a stream (append, update, complete), or "batch" for a static DataFrame, which has all
     the batches of the schedule at once. `output` picks one of the DataFrames of a job that returns a dict of them.
     `flush` ends the stream with an empty batch for which the watermark is at the end of time, so that the last
-    window closes; no row is made up for that. A run that takes longer than `limit` seconds raises TimeLimitError.
+    window closes; no row is made up for that. `show_open` reads what the job still keeps in its state at the end, into
+    `Run.open`. A run that takes longer than `limit` seconds raises TimeLimitError.
     """
     inputs = tables_of(takes)
     _require_sensible(schedule, inputs, mode, flush, limit)
@@ -65,7 +69,7 @@ def run(
     spark = spark or session()
     engine = _engine(spark, schedule)
     build = builder(job, inputs, output, wants_stream=mode != "batch")
-    with no_views_left(spark):
+    with _ONE_AT_A_TIME, no_views_left(spark):
         if mode == "batch":
             feeds = [_feed(table, (_all_at_once(schedule),)) for table in inputs.values()]
             columns, partitions = engine.batch(build, feeds, limit=limit)
@@ -78,7 +82,8 @@ def run(
             for piece, columns, outputs in engine.stream(build, feeds, pieces, mode=mode, folder=folder, limit=limit):
                 table = chosen or _own_table(job, columns)
                 steps += [_step(out, piece, schedule, _events(out.partitions, table, columns)) for out in outputs]
-        return Run(tuple(steps))
+            still_open = _open(engine.state(folder)) if show_open else None
+        return Run(tuple(steps), still_open)
 
 
 def run_all(
@@ -230,7 +235,8 @@ def _wrong_job(job: Job, needed: str, came: str, hint: str) -> JobError:
 
 def _own_table(job: Job, columns: StructType) -> Table:
     """The table of an output that the user did not describe: one kind, named after the job, with its columns."""
-    return Table([kind_of(getattr(job, "__name__", "job"), columns)])
+    name = getattr(job, "__name__", "")
+    return Table([kind_of(name if name.isidentifier() else "output", columns)])
 
 
 def _events(partitions: Sequence[Sequence[Row]], table: Table, columns: StructType) -> Batch:
@@ -241,6 +247,11 @@ def _events(partitions: Sequence[Sequence[Row]], table: Table, columns: StructTy
     return tuple(
         tuple(table.from_row([row[place] for place in places]) for row in partition) for partition in partitions
     )
+
+
+def _open(state: Sequence[tuple[str, StructType, Sequence[Row]]]) -> tuple[Event, ...]:
+    """The rows of a job's state as events of a kind that is named after the operator."""
+    return tuple(Table([kind_of(operator, columns)]).from_row(row) for operator, columns, rows in state for row in rows)
 
 
 def _step(output: Output, piece: Piece, schedule: Schedule, rows: Batch) -> Step:

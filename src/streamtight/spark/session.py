@@ -47,6 +47,13 @@ def session(**confs: str) -> SparkSession:
 
     active = SparkSession.getActiveSession()
     if active is not None:
+        if confs:
+            raise SparkStartError(
+                "session(...)",
+                needed="no session yet, since these settings are for a new one",
+                came="a session that already runs",
+                hint="session() without settings, or call it with them first",
+            )
         return active
     use_java()
     # Tasks run the Python that asks, not the first one on PATH, which may lack the job's packages.

@@ -1,0 +1,69 @@
+"""The command line, without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from typer.testing import CliRunner
+
+import streamtight
+from streamtight.cli import app
+from streamtight.spark.session import Check
+
+
+def say(monkeypatch: pytest.MonkeyPatch, *found: Check) -> None:
+    def doctor() -> Iterator[Check]:
+        yield from found
+
+    monkeypatch.setattr("streamtight.spark.session.doctor", doctor)
+
+
+def test_the_version_is_printed() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+
+    assert (result.exit_code, result.stdout) == (0, f"streamtight {streamtight.__version__}\n")
+
+
+def test_a_doctor_who_finds_nothing_wrong_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    say(monkeypatch, Check("Java", True, "17"), Check("pandas", True, "not installed", "pip install pandas"))
+
+    result = CliRunner().invoke(app, ["doctor"])
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "ok       Java: 17",
+        "ok       pandas: not installed",
+        "         pip install pandas",
+        "Spark can start.",
+    ]
+
+
+def test_a_doctor_who_finds_a_problem_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    say(monkeypatch, Check("Python", True, "3.12"), Check("Java", False, "none", "install it"))
+
+    result = CliRunner().invoke(app, ["doctor"])
+
+    assert result.exit_code == 3
+    assert "PROBLEM  Java: none\n         install it\n" in result.stdout
+    assert "Spark can start." not in result.stdout
+
+
+def test_the_real_doctor_looks_at_java_and_pyspark() -> None:
+    result = CliRunner().invoke(app, ["doctor"])
+
+    assert "Java: " in result.stdout
+    assert "PySpark: " in result.stdout
+
+
+def test_no_command_shows_the_help() -> None:
+    result = CliRunner().invoke(app, [])
+
+    assert "doctor" in result.output
+
+
+def test_an_unknown_command_is_refused() -> None:
+    result = CliRunner().invoke(app, ["cure"])
+
+    assert result.exit_code == 2
+    assert "cure" in result.output
