@@ -30,7 +30,7 @@ bench: $(READY) ## figures and ratios, side by side
 
 docs: $(READY) ## the documentation as a site in site/
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 golden: $(READY) ## write the golden files anew, for review in the diff
 	UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not spark" tests

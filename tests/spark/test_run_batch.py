@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -109,18 +111,25 @@ def test_a_job_may_look_at_its_input_before_it_answers() -> None:
     assert [event.n for event in run.events] == [9]
 
 
-def test_a_slow_batch_job_is_stopped_and_the_session_goes_on() -> None:
-    def slow(rows: DataFrame) -> DataFrame:
-        def wait(n):
-            import time
+def slow(rows: DataFrame) -> DataFrame:
+    def wait(n):
+        import time
 
-            time.sleep(20)
-            return n
+        time.sleep(15)
+        return n
 
-        return rows.select(F.udf(wait, "long")("n").alias("n"))
+    return rows.select(F.udf(wait, "long")("n").alias("n"))
 
+
+def slow_to_build(rows: DataFrame) -> DataFrame:
+    slow(rows).collect()
+    return rows
+
+
+@pytest.mark.parametrize("job", [slow, slow_to_build])
+def test_a_slow_batch_job_is_stopped_and_the_session_goes_on(job: Callable[[DataFrame], DataFrame]) -> None:
     with pytest.raises(TimeLimitError) as caught:
-        tight.run(slow, numbers((1,)), takes=N, mode="batch", limit=3)
+        tight.run(job, numbers((1,)), takes=N, mode="batch", limit=3)
 
     assert caught.value.seconds == 3
     assert tight.run(lambda rows: rows, numbers((1,)), takes=N, gives=N, mode="batch").events == (N(1),)

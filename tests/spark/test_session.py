@@ -9,9 +9,11 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 import streamtight as tight
+from streamtight.errors import SparkStartError
 from streamtight.spark.session import is_connect
 
 TOOLS = (
@@ -64,10 +66,11 @@ def test_an_active_session_is_used(spark: SparkSession) -> None:
     assert tight.session() is spark
 
 
-def test_an_active_session_keeps_its_settings(spark: SparkSession) -> None:
+def test_settings_are_for_a_new_session_only(spark: SparkSession) -> None:
     before = dict(spark.conf.getAll)
 
-    tight.session(spark__sql__shuffle__partitions="9")
+    with pytest.raises(SparkStartError, match="already runs"):
+        tight.session(spark__sql__shuffle__partitions="9")
 
     assert dict(spark.conf.getAll) == before
 

@@ -80,15 +80,12 @@ class ConnectEngine:
 
     def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
         """Run the job once, on static DataFrames."""
-        with settings(self._spark, self._confs):
+        with settings(self._spark, self._confs), interrupted_after(self._spark, limit):
             output = build([self._frame(feed) for feed in feeds])
-            with interrupted_after(self._spark, limit) as late:
-                try:
-                    rows = output.withColumn(_PLACE, sf.monotonically_increasing_id()).collect()
-                except PySparkException as error:
-                    if late.is_set():
-                        raise time_limit_error("running the job", limit) from None
-                    raise job_error(error, batch=0) from error
+            try:
+                rows = output.withColumn(_PLACE, sf.monotonically_increasing_id()).collect()
+            except PySparkException as error:
+                raise job_error(error, batch=0) from error
         return output.schema, _by_partition(rows)
 
     def _frame(self, feed: Feed) -> DataFrame:

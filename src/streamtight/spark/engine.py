@@ -14,6 +14,9 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from streamtight.spark.failure import time_limit_error
+from streamtight.spark.session import is_connect
+
 Row = Sequence[Any]
 Build = Callable[[list[DataFrame]], DataFrame]
 """The user's job, as a function from the DataFrames of its inputs to the one of its output."""
@@ -44,6 +47,11 @@ class Piece:
     """Whether it is one empty batch, with the watermark at the end of time."""
     is_end: bool = False
     """Whether the input then stays quiet, so that Spark may run a micro-batch without rows for what has closed."""
+
+    @property
+    def given_at_start(self) -> int:
+        """The last batch whose rows are there when the job starts; the others follow one at a time."""
+        return self.first - 1 if self.replays else min(self.first, self.last)
 
     @property
     def batches(self) -> int:
@@ -95,23 +103,34 @@ def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def interrupted_after(spark: SparkSession, seconds: float) -> Iterator[threading.Event]:
-    """Cancel this thread's Spark jobs after so many seconds; the event tells whether that happened."""
+def interrupted_after(spark: SparkSession, seconds: float) -> Iterator[None]:
+    """Cancel this thread's Spark jobs after so many seconds; what they then raise is a TimeLimitError."""
     tag, late = f"streamtight-{uuid.uuid4().hex}", threading.Event()
+    # A classic session tags only what runs as SQL, its context every job; through Connect there is no context.
+    cancel: Callable[[str], object]
+    if is_connect(spark):
+        add, remove, cancel = spark.addTag, spark.removeTag, spark.interruptTag
+    else:
+        context = spark.sparkContext
+        add, remove, cancel = context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
 
     def interrupt() -> None:
         late.set()
-        spark.interruptTag(tag)
+        cancel(tag)
 
     timer = threading.Timer(seconds, interrupt)
     timer.daemon = True
-    spark.addTag(tag)
+    add(tag)
     timer.start()
     try:
-        yield late
+        yield
+    except Exception as error:  # whatever the job makes of being cancelled
+        if late.is_set():
+            raise time_limit_error("running the job", seconds) from error
+        raise
     finally:
         timer.cancel()
-        spark.removeTag(tag)
+        remove(tag)
 
 
 def read_state(spark: SparkSession, location: str) -> list[tuple[str, StructType, list[Row]]]:

@@ -93,7 +93,7 @@ class JvmEngine:
                 driver = self._driver(rows, schemas)
                 frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
                 output = build(frames)
-                driver.feed(piece.first - 1 if piece.replays else min(piece.first, piece.last), piece.last + 1)
+                driver.feed(piece.given_at_start, piece.last + 1)
                 if piece.flushes:
                     driver.feedNothing()
                 outputs = self._run_query(driver, output, piece, mode, folder, deadline, limit)
@@ -122,13 +122,11 @@ class JvmEngine:
                 DataFrame(driver.frame(self._session, context, place, schema), self._spark)
                 for place, schema in enumerate(schemas)
             ]
-            output = build(frames)
-            with interrupted_after(self._spark, limit) as late:
+            with interrupted_after(self._spark, limit):
+                output = build(frames)
                 try:
                     driver.capture(0, output._jdf)
                 except JVM_ERRORS as error:
-                    if late.is_set():
-                        raise time_limit_error("running the job", limit) from None
                     raise job_error(error, batch=0) from error
             [(_, partitions)] = self._captured(driver)
         return output.schema, partitions

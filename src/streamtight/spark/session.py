@@ -114,6 +114,10 @@ def doctor() -> Iterator[Check]:
     )
     yield _check_java()
     yield _check_pyspark()
+    if home := os.environ.get("SPARK_HOME"):
+        yield Check(
+            "SPARK_HOME", True, home, "Spark runs from there, not from the package; unset it if versions differ"
+        )
     yield from _check_shell_tools()
     yield _check_folder()
     yield from _check_optional()

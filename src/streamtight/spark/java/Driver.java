@@ -123,7 +123,7 @@ public class Driver implements VoidFunction2 {
 
   private void addUpTo(int batch) throws Exception {
     for (int i = 0; i < streams.length; i++) {
-      while (batch >= 0 && added[i] < blocksUpTo[batch][i]) {
+      while (added[i] < blocksUpTo[batch][i]) {
         add(streams[i], (List) blocks[i][added[i]++]);
       }
     }
