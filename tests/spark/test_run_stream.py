@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import contextlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -359,7 +358,6 @@ def test_views_that_a_job_makes_are_gone_afterwards(spark: SparkSession, mode: s
 
 def test_a_job_in_sql_survives_restarts(spark: SparkSession) -> None:
     def in_sql(rows: DataFrame) -> DataFrame:
-        rows.createTempView("given_numbers") if not spark.catalog.tableExists("given_numbers") else None
         rows.createOrReplaceTempView("given_numbers")
         return spark.sql("SELECT count(*) AS n FROM given_numbers")
 
@@ -379,9 +377,10 @@ def test_a_view_that_was_there_before_is_there_afterwards(spark: SparkSession) -
 
     tight.run(in_sql, numbers(((1,),)), takes=N)
 
-    assert not spark.table("mine").isStreaming
-    assert spark.table("mine").count() == 3
+    after = spark.table("mine")
     spark.catalog.dropTempView("mine")
+    assert after.columns == ["id"]
+    assert not after.isStreaming
 
 
 def test_a_run_may_have_a_session_of_its_own(spark: SparkSession) -> None:
@@ -434,11 +433,6 @@ def test_a_job_sees_the_settings_that_the_session_has(spark: SparkSession, own_s
     assert rows_of(run) == [[[("Asia/Tokyo",)]]]
 
 
-def _leftovers() -> set[Path]:
-    folders = {Path("/dev/shm"), Path(tempfile.gettempdir())}  # noqa: S108 - looked at only
-    return {path for folder in folders if folder.is_dir() for path in folder.glob("streamtight-*")}
-
-
 def _refused(rows: DataFrame) -> DataFrame:
     return rows.selectExpr("CAST(n AS STRING) AS n")
 
@@ -448,15 +442,20 @@ def _refused(rows: DataFrame) -> DataFrame:
     [(lambda rows: rows, None), (failing, JobError), (_refused, RowError), (lambda rows: None, JobError)],
     ids=["a good run", "a failing one", "a wrong output", "a wrong job"],
 )
-def test_no_query_and_no_folder_is_left(spark: SparkSession, job: Any, raised: type[Exception] | None) -> None:
-    tight.run(lambda rows: rows, numbers(((1,),)), takes=N)  # loads what stays for the session
-    before = _leftovers()
+def test_no_query_and_no_folder_is_left(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, job: Any, raised: type[Exception] | None
+) -> None:
+    monkeypatch.setattr("streamtight.spark.run.fast_folder", lambda: tmp_path)
+    seen: list[Path] = []
 
-    if raised is None:
-        tight.run(job, numbers(((1,),), ((2,),)), takes=N, gives=N)
-    else:
-        with pytest.raises(raised):
-            tight.run(job, numbers(((1,),), ((0,),)), takes=N, gives=N)
+    def watched(rows: DataFrame) -> DataFrame:
+        seen.extend(tmp_path.iterdir())
+        return job(rows)
 
+    expected = contextlib.nullcontext() if raised is None else pytest.raises(raised)
+    with expected:
+        tight.run(watched, numbers(((1,),), ((0,),)), takes=N, gives=N)
+
+    assert len(seen) == 1
+    assert list(tmp_path.iterdir()) == []
     assert spark.streams.active == []
-    assert {path for path in _leftovers() - before if str(os.getpid()) not in path.name} == set()

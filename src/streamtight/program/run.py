@@ -36,11 +36,11 @@ class Step:
     input: Batch
     output: Batch
     watermark: datetime | None = None
-    """The event time (UTC, without a zone) up to which this batch takes late rows; None if the job has no watermark."""
+    """The watermark that Spark reports with this batch, in local time as events are; None if the job has none."""
     state_rows: int = 0
     """How many rows the job keeps in its state after this batch."""
     late_rows: int = 0
-    """How many rows it dropped because they came after the watermark."""
+    """How many rows it dropped for being late, as Spark counts them: after rows of one batch were added up."""
     milliseconds: Mapping[str, int] = field(default_factory=dict)
     """How long the parts of it took, by Spark's names; `triggerExecution` is the whole."""
 

@@ -25,6 +25,10 @@ END_OF_TIME = 253_402_300_799_000
 """The last millisecond of the year 9999: a watermark that closes everything."""
 
 
+LONGEST = 1_000_000.0
+"""Seconds: no limit is longer, since timers cannot wait for ever."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feed:
     """One input of a job: its columns, and its rows in each partition of each batch."""
@@ -118,7 +122,7 @@ def interrupted_after(spark: SparkSession, seconds: float) -> Iterator[None]:
         late.set()
         cancel(tag)
 
-    timer = threading.Timer(seconds, interrupt)
+    timer = threading.Timer(min(seconds, LONGEST), interrupt)
     timer.daemon = True
     add(tag)
     timer.start()
@@ -151,6 +155,13 @@ def read_state(spark: SparkSession, location: str) -> list[tuple[str, StructType
 # -- what is done to a stopped job's checkpoint ----------------------------------------------------------------------
 
 
+def last_commit(folder: Path) -> int:
+    """The number of the last micro-batch that was finished, -1 if none was."""
+    commits = folder / "commits"
+    numbers = [int(entry.name) for entry in commits.iterdir() if entry.name.isdigit()] if commits.is_dir() else []
+    return max(numbers, default=-1)
+
+
 def uncommit(folder: Path, batch: int) -> None:
     """Make the checkpoint forget that this batch was finished: the next start runs it again, with the same rows."""
     for name in (f"{batch}", f".{batch}.crc"):
@@ -163,8 +174,7 @@ def flush_watermark(folder: Path) -> None:
     The watermark for the next batch stands in the commit of the last one. Setting it there spares the job a made-up row
     far in the future, which would show in its output.
     """
-    commits = folder / "commits"
-    last = max(int(entry.name) for entry in commits.iterdir() if entry.name.isdigit())
+    commits, last = folder / "commits", last_commit(folder)
     version, metadata = (commits / str(last)).read_text().split("\n", 1)
     known = json.loads(metadata)
     known["nextBatchWatermarkMs"] = END_OF_TIME

@@ -27,6 +27,7 @@ from pyspark.sql.types import StructType
 
 from streamtight.errors import UnsupportedError
 from streamtight.spark.engine import (
+    LONGEST,
     Build,
     Feed,
     Output,
@@ -34,6 +35,7 @@ from streamtight.spark.engine import (
     Row,
     flush_watermark,
     interrupted_after,
+    last_commit,
     read_state,
     settings,
     uncommit,
@@ -140,20 +142,19 @@ class JvmEngine:
         except JVM_ERRORS as error:
             raise job_error(error, batch=None) from error
         try:
-            left = max(0.0, deadline - time.monotonic())
+            left = min(max(0.0, deadline - time.monotonic()), LONGEST)
             ended = driver.waitFor(query, piece.batches, int(left * 1000))
-            if ended == driver.LATE:
-                raise time_limit_error(f"batch {piece.first - piece.replays + driver.getFinished()}", limit)
-            if ended == driver.ENDED:
-                raise self._failure(query, piece, driver)
+            if ended == "late":
+                raise time_limit_error(f"batch {last_commit(folder) + 1}", limit)
+            if ended == "ended":
+                raise self._failure(query, last_commit(folder) + 1)
             reports = {report["batchId"]: report for report in json.loads(driver.progress(query))}
         finally:
             query.stop()
         return [Output(batch, rows, reports.get(batch, {})) for batch, rows in self._captured(driver)]
 
-    def _failure(self, query: Any, piece: Piece, driver: Any) -> Exception:
+    def _failure(self, query: Any, batch: int) -> Exception:
         raised = StreamingQuery(query).exception()
-        batch = piece.first - piece.replays + driver.getFinished()
         if raised is None:  # stopped from outside: by the job, or by whoever shares the session
             return job_error(RuntimeError("the query was stopped while it ran"), batch=batch)
         error = job_error(raised, batch=batch)

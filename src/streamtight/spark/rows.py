@@ -8,16 +8,28 @@ Spark's numbers have widths, and PySpark turns a value that does not fit into nu
 
 from __future__ import annotations
 
+import math
+import struct
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from streamtight.errors import RowError, StreamtightError
-from streamtight.stream.event import Event, FieldType, Kind, origin, type_name, without_annotation, without_none
+from streamtight.stream.event import (
+    RESERVED,
+    Event,
+    FieldType,
+    Kind,
+    origin,
+    type_name,
+    without_annotation,
+    without_none,
+)
 from streamtight.stream.schema import Schema
 
 KIND_COLUMN = "kind"
@@ -29,16 +41,32 @@ Kinds = Kind | Schema | Iterable[Kind]
 _SPARK_NAMES: dict[type, tuple[str, ...]] = {
     int: ("long", "integer", "short", "byte"),
     float: ("double", "float"),
-    str: ("string", "char", "varchar"),
+    str: ("string",),
     bool: ("boolean",),
     bytes: ("binary",),
     date: ("date",),
     datetime: ("timestamp", "timestamp_ntz"),
-    timedelta: ("interval day to second",),
+    timedelta: tuple(
+        f"interval {unit}"
+        for unit in (
+            "day to second",
+            "day",
+            "day to hour",
+            "day to minute",
+            "hour",
+            "hour to minute",
+            "hour to second",
+            "minute",
+            "minute to second",
+            "second",
+        )
+    ),
     Decimal: ("decimal(38,18)", "decimal"),
 }
 _PYTHON_TYPES = {name: python for python, names in _SPARK_NAMES.items() for name in names}
 _BITS = {"long": 64, "integer": 32, "short": 16, "byte": 8}
+_SQL_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
+_SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60}
 
 
 def kinds_of(given: Kinds, where: str) -> tuple[Kind, ...]:
@@ -64,15 +92,22 @@ def struct_of(kind: Kind) -> StructType:
     return StructType([_column(name, declared, f"{kind.name}.{name}") for name, declared in kind.fields.items()])
 
 
-def kind_of(name: str, struct: StructType) -> Kind:
+def kind_of(name: str, columns: StructType) -> Kind:
     """The kind of this name whose rows are of this Spark type.
 
     >>> kind_of("GPS", StructType.fromJson({"fields": [
     ...     {"name": "taxi_id", "type": "integer", "nullable": False, "metadata": {}}]}))
     GPS(taxi_id: Annotated[int, 'integer'])
     """
-    fields = {}
-    for field in struct.fields:
+    fields: dict[str, FieldType] = {}
+    for field in columns.fields:
+        if field.name in fields or field.name in RESERVED:
+            raise RowError(
+                f"column {field.name!r} of {name}",
+                needed=f"names that differ from each other and from {', '.join(sorted(RESERVED))}",
+                came=", ".join(columns.names),
+                hint=f"rename it: df.withColumnRenamed({field.name!r}, {field.name + '_'!r})",
+            )
         declared = _field_type(field.dataType, f"{name}.{field.name}")
         fields[field.name] = declared | None if field.nullable else declared
     return Kind(name, **fields)
@@ -80,6 +115,9 @@ def kind_of(name: str, struct: StructType) -> Kind:
 
 def _column(name: str, declared: FieldType, where: str) -> StructField:
     plain, optional = without_none(declared)
+    if origin(plain) is Annotated:  # None may stand inside or outside of the annotation
+        inner, inside = without_none(typing.get_args(plain)[0])
+        plain, optional = Annotated[inner, typing.get_args(plain)[1]], optional or inside
     return StructField(name, _data_type(plain, where), nullable=optional)
 
 
@@ -91,11 +129,12 @@ def _data_type(declared: FieldType, where: str) -> DataType:
         return struct_of(declared)
     arguments = typing.get_args(declared)
     if origin(declared) is tuple:
-        item, optional = without_none(arguments[0])
-        return ArrayType(_data_type(item, where), containsNull=optional)
+        item = _column("item", arguments[0], where)
+        return ArrayType(item.dataType, containsNull=item.nullable)
     if origin(declared) is dict:
-        value, optional = without_none(arguments[1])
-        return MapType(_data_type(arguments[0], where), _data_type(value, where), valueContainsNull=optional)
+        key, value = _column("key", arguments[0], where), _column("value", arguments[1], where)
+        _require_simple_key(key.dataType, where)
+        return MapType(key.dataType, value.dataType, valueContainsNull=value.nullable)
     if declared not in _SPARK_NAMES:
         raise RowError(
             where,
@@ -103,9 +142,38 @@ def _data_type(declared: FieldType, where: str) -> DataType:
             came=type_name(declared),
             hint="one of " + ", ".join(t.__name__ for t in _SPARK_NAMES) + ", a Kind, tuple[T, ...] or dict[K, V]",
         )
-    name = spark_name or _SPARK_NAMES[declared][0]
+    return _named_type(declared, spark_name or _SPARK_NAMES[declared][0], where)
+
+
+def _named_type(python: type, spark_name: str, where: str) -> DataType:
+    name = _SQL_NAMES.get(spark_name, spark_name)
     column: dict[str, Any] = {"name": "value", "type": name, "nullable": True, "metadata": {}}
-    return StructType.fromJson({"fields": [column]}).fields[0].dataType
+    try:
+        if _PYTHON_TYPES.get(_base(name)) is python:
+            return StructType.fromJson({"fields": [column]}).fields[0].dataType
+    except PySparkException:
+        pass  # a name that Spark does not know, refused like one of another type
+    raise RowError(
+        where,
+        needed=f"the name of a Spark type for {python.__name__}",
+        came=repr(spark_name),
+        hint="one of " + ", ".join(_SPARK_NAMES[python]),
+    )
+
+
+def _base(name: str) -> str:
+    """The name of a type without what qualifies it: decimal for decimal(10,2), string for a collated one."""
+    return name.split("(")[0].split(" collate")[0]
+
+
+def _require_simple_key(data_type: DataType, where: str) -> None:
+    if isinstance(data_type, (ArrayType, MapType)):
+        raise RowError(
+            where,
+            needed="a map whose keys can be hashed, since PySpark makes a dict of it",
+            came=f"{data_type.simpleString()} as the type of its keys",
+            hint="an array of structs with a key and a value",
+        )
 
 
 def _field_type(data_type: DataType, where: str) -> FieldType:
@@ -115,10 +183,11 @@ def _field_type(data_type: DataType, where: str) -> FieldType:
         item = _field_type(data_type.elementType, where)
         return tuple[item | None if data_type.containsNull else item, ...]  # type: ignore[misc]
     if isinstance(data_type, MapType):
+        _require_simple_key(data_type.keyType, where)
         value = _field_type(data_type.valueType, where)
         return dict[_field_type(data_type.keyType, where), value | None if data_type.valueContainsNull else value]  # type: ignore[misc]
     name = str(data_type.jsonValue())
-    python = _PYTHON_TYPES.get(name.split("(")[0])
+    python = _PYTHON_TYPES.get(_base(name))
     if python is None:
         raise RowError(
             where,
@@ -126,7 +195,7 @@ def _field_type(data_type: DataType, where: str) -> FieldType:
             came=data_type.simpleString(),
             hint=f"cast it first: df.withColumn({where.rsplit('.', 1)[-1]!r}, ...cast('string'))",
         )
-    return python if name == _SPARK_NAMES[python][0] else Annotated[python, name]
+    return python if name == _SPARK_NAMES[python][0] or python is str else Annotated[python, name]
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------
@@ -187,9 +256,9 @@ class Table:
     def from_row(self, row: Sequence[Any]) -> Event:
         """The event of which this is a row; its columns must be those of this table, in their order."""
         kind = self.kinds[0] if len(self.kinds) == 1 else self._kind_of_row(row)
-        values = [convert(row[place]) for convert, place in zip(self._from[kind], self._places[kind], strict=True)]
+        converters = zip(self._from[kind], self._places[kind], strict=True)
         try:
-            return kind(*values)
+            return kind(*(convert(row[place]) for convert, place in converters))
         except StreamtightError as error:
             raise RowError(
                 f"the row {tuple(row)!r}", needed=f"{kind!r}: {error.needed}", came=error.came, hint=error.hint
@@ -226,7 +295,7 @@ class Table:
                 "the job's output",
                 needed="the columns " + ", ".join(self.struct.names),
                 came=", ".join(columns.names),
-                hint="select exactly these columns, or leave out gives= to take the columns as they come",
+                hint="select exactly these columns",
             )
         for mine in self.struct.fields:
             theirs = columns[mine.name]
@@ -249,7 +318,7 @@ def _python_shape(data_type: DataType) -> object:
     if isinstance(data_type, MapType):
         return ("map", _python_shape(data_type.keyType), _python_shape(data_type.valueType))
     name = str(data_type.jsonValue())
-    return _PYTHON_TYPES.get(name.split("(")[0], name)
+    return _PYTHON_TYPES.get(_base(name), name)
 
 
 class _NoFitError(Exception):
@@ -284,8 +353,12 @@ def _to_value(data_type: DataType) -> Convert:
         precision, scale = name[len("decimal(") : -1].split(",")
         return _fitting_decimal(int(precision), int(scale))
     if name.startswith("timestamp"):
-        return _naive
-    return lambda value: value
+        return _existing_time(data_type)
+    if name.startswith("interval"):
+        return _fitting_interval(name)
+    if name == "float":
+        return _fitting_float
+    return _encodable if name == "string" else lambda value: value
 
 
 def _fitting_int(bits: int, name: str) -> Convert:
@@ -301,8 +374,11 @@ def _fitting_int(bits: int, name: str) -> Convert:
 
 def _fitting_decimal(precision: int, scale: int) -> Convert:
     def convert(value: Decimal) -> Decimal:
-        _, digits, exponent = value.normalize().as_tuple()
-        if isinstance(exponent, int) and -exponent <= scale and len(digits) + exponent <= precision - scale:
+        _, digits, exponent = value.as_tuple()
+        written = "".join(map(str, digits)).lstrip("0")
+        significant = written.rstrip("0")
+        places = -(int(exponent) + len(written) - len(significant))  # digits behind the point, negative for 1E+3
+        if (places <= scale and len(significant) - places <= precision - scale) or not significant:
             return value
         hint = f'Annotated[Decimal, "decimal({precision},...)"] with room for it'
         raise _NoFitError(value, f"a number that fits decimal({precision},{scale})", hint)
@@ -310,11 +386,51 @@ def _fitting_decimal(precision: int, scale: int) -> Convert:
     return convert
 
 
-def _naive(value: datetime) -> datetime:
-    if value.tzinfo is None:
+def _existing_time(data_type: DataType) -> Convert:
+    def convert(value: datetime) -> datetime:
+        if value.tzinfo is not None:
+            hint = "value.astimezone().replace(tzinfo=None): PySpark gives local times without a zone back"
+            raise _NoFitError(value, "a datetime without a time zone", hint)
+        try:
+            back = data_type.fromInternal(data_type.toInternal(value))
+        except (ValueError, OverflowError, OSError):
+            back = None
+        if back == value:
+            return value
+        hint = "another hour: clocks skip it where they are put forward; or set TZ=UTC"
+        raise _NoFitError(value, "a time that exists in the local time zone", hint)
+
+    return convert
+
+
+def _fitting_interval(name: str) -> Convert:
+    unit = timedelta(seconds=_SECONDS.get(name.rsplit(" ", 1)[-1], 0)) or timedelta.resolution
+
+    def convert(value: timedelta) -> timedelta:
+        if value % unit or abs(value // timedelta.resolution) >= 1 << 63:
+            raise _NoFitError(value, f"a time that fits {name}", "a shorter or rounder one")
         return value
-    hint = "value.astimezone().replace(tzinfo=None): PySpark gives local times without a zone back"
-    raise _NoFitError(value, "a datetime without a time zone", hint)
+
+    return convert
+
+
+def _fitting_float(value: float) -> float:
+    try:
+        [rounded] = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        rounded = math.inf
+    if rounded == value or value != value:
+        return value
+    raise _NoFitError(value, "a number that a float of 32 bits can hold", f"{rounded!r}, or a float of 64 bits")
+
+
+def _encodable(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        hint = "a text without lone surrogates"
+        raise _NoFitError(value, "a text that can be written as UTF-8", hint) from None
+    return value
 
 
 def _from_spark(declared: FieldType) -> Convert:

@@ -13,15 +13,15 @@ This module checks the question and puts the answer together; the engines, `jvm.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -68,7 +68,14 @@ def run(
     chosen = None if gives is None else Table(kinds_of(gives, "gives"))
     spark = spark or session()
     engine = _engine(spark, schedule)
-    build = builder(job, inputs, output, wants_stream=mode != "batch")
+    build_job = builder(job, inputs, output, wants_stream=mode != "batch")
+
+    def build(frames: list[DataFrame]) -> DataFrame:
+        """The job's output, refused before it runs if its columns cannot be events."""
+        made = build_job(frames)
+        (chosen or _own_table(job, made.schema)).order_of(made.schema)
+        return made
+
     with _ONE_AT_A_TIME, no_views_left(spark):
         if mode == "batch":
             feeds = [_feed(table, (_all_at_once(schedule),)) for table in inputs.values()]
@@ -198,7 +205,9 @@ def builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *,
     """The job as a function from the inputs' DataFrames to the one DataFrame that is asked about."""
 
     def build(frames: list[DataFrame]) -> DataFrame:
-        made = job(frames[0]) if None in inputs else job(**dict(zip(_names(inputs), frames, strict=True)))
+        named = {} if None in inputs else dict(zip(_names(inputs), frames, strict=True))
+        _require_parameters(job, [] if named else frames, named)
+        made = job(**named) if named else job(frames[0])
         if isinstance(made, Mapping):
             if output is None or output not in made:
                 raise _wrong_job(
@@ -221,13 +230,24 @@ def builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *,
     return build
 
 
+def _require_parameters(job: Job, frames: Sequence[DataFrame], named: Mapping[str, DataFrame]) -> None:
+    try:
+        inspect.signature(job).bind(*frames, **named)
+    except TypeError as error:
+        inputs = ", ".join(named) or "one DataFrame"
+        hint = "takes={...} with the names of the job's parameters" if named else "takes={...} for several inputs"
+        raise _wrong_job(job, f"a function of {inputs}", f"one that does not fit: {error}", hint, "the job") from None
+    except ValueError:
+        pass  # a builtin without a signature; calling it will tell
+
+
 def _names(inputs: Mapping[str | None, Table]) -> list[str]:
     return [name for name in inputs if name is not None]
 
 
-def _wrong_job(job: Job, needed: str, came: str, hint: str) -> JobError:
-    name = getattr(job, "__name__", repr(job))
-    return JobError(f"what {name} returns", needed=needed, came=came, hint=hint, batch=None, raised="")
+def _wrong_job(job: Job, needed: str, came: str, hint: str, what: str = "what it returns from") -> JobError:
+    where = f"{what} {getattr(job, '__name__', repr(job))}"
+    return JobError(where, needed=needed, came=came, hint=hint, batch=None, raised="")
 
 
 # -- the answer ------------------------------------------------------------------------------------------------------
@@ -276,7 +296,7 @@ def _step(output: Output, piece: Piece, schedule: Schedule, rows: Batch) -> Step
 
 def _watermark(report: Mapping[str, Any]) -> datetime | None:
     text = report.get("eventTime", {}).get("watermark")
-    return None if text is None else datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
+    return None if text is None else datetime.fromisoformat(text).astimezone().replace(tzinfo=None)
 
 
 # -- nothing is left behind ------------------------------------------------------------------------------------------
@@ -293,19 +313,47 @@ def _checkpoint() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def no_views_left(spark: SparkSession) -> Iterator[None]:
-    """Drop the temporary views that the job makes; those that were there before stay."""
-    before = _views(spark)
+    """Drop the temporary views that the job makes, and give those back that it replaces or drops."""
+    if is_connect(spark):
+        with _no_new_views_left(spark):
+            yield
+        return
+    catalog: Any = spark._jsparkSession.sessionState().catalog()
+    own, shared = _views(catalog), _names_in(catalog.globalTempViewManager().listViewNames("*"))
     try:
         yield
     finally:
-        for name in _views(spark) - before:
-            with contextlib.suppress(AnalysisException):  # gone already: a job may clean up after itself
-                spark.catalog.dropTempView(name)
+        now = _views(catalog)
+        for name in now.keys() - own.keys():
+            catalog.dropTempView(name)
+        for name, view in own.items():
+            if name not in now or not view.equals(now[name]):
+                catalog.createTempView(name, view, True)
+        for name in _names_in(catalog.globalTempViewManager().listViewNames("*")) - shared:
+            catalog.dropGlobalTempView(name)
 
 
-def _views(spark: SparkSession) -> set[str]:
-    if is_connect(spark):
-        return {table.name for table in spark.catalog.listTables() if table.isTemporary}
-    catalog: Any = spark._jsparkSession.sessionState().catalog()
+def _views(catalog: Any) -> dict[str, Any]:
+    """The session's own temporary views, by name."""
     found = catalog.listLocalTempViews("*")
-    return {found.apply(place).table() for place in range(found.size())}
+    names = [found.apply(place).table() for place in range(found.size())]
+    return {name: catalog.getRawTempView(name).get() for name in names}
+
+
+def _names_in(scala_seq: Any) -> set[str]:
+    return {scala_seq.apply(place) for place in range(scala_seq.size())}
+
+
+@contextlib.contextmanager
+def _no_new_views_left(spark: SparkSession) -> Iterator[None]:
+    """Drop the temporary views that the job makes: all that can be done where definitions cannot be read."""
+
+    def names() -> set[str]:
+        return {table.name for table in spark.catalog.listTables() if table.isTemporary}
+
+    before = names()
+    try:
+        yield
+    finally:
+        for name in names() - before:
+            spark.catalog.dropTempView(name)

@@ -43,9 +43,12 @@ def session(**confs: str) -> SparkSession:
     `confs` are further settings for a new session; the dots of their names are written as double underscores:
     `session(spark__sql__session__timeZone="UTC")`.
     """
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
+    if active is None and SparkContext._active_spark_context is not None:
+        active = SparkSession.builder.getOrCreate()  # it was started in another thread
     if active is not None:
         if confs:
             raise SparkStartError(

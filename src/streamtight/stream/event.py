@@ -12,7 +12,7 @@ GPS(taxi_id=1, x=0.5, y=2.0)
 
 Field types are `int`, `float`, `str`, `bool`, `bytes`, `date`, `datetime`, `timedelta`, `Decimal`, another kind,
 `tuple[T, ...]`, `dict[K, V]` and `object` (any hashable value). `T | None` admits None; a plain `T` does not.
-`Annotated[T, "smallint"]` is T with the name of the Spark type that it came from.
+`Annotated[T, "smallint"]` is T with the name of the Spark type that it is there.
 
 Speed matters here, since every row of every run becomes an event. An event is a tuple whose first item is its kind, so
 that hashing and comparing run in C and events of different kinds are never equal; its constructor is generated for each
@@ -38,7 +38,7 @@ FieldType = Any  # a type, a Kind, or one of the typing forms named above: Pytho
 
 _MISSING = object()  # a field that was not given
 _NAN = float("nan")  # the only NaN in events: it is equal to itself by identity, as NaN is in Spark
-_RESERVED = frozenset({"kind", "as_dict", "replace"})
+RESERVED = frozenset({"kind", "as_dict", "replace"})
 
 
 class Map(Mapping[Any, Any]):
@@ -217,10 +217,10 @@ def _make_kind(name: str, fields: dict[str, FieldType]) -> Kind:
         raise KindError("Kind(name, ...)", needed="a name", came=repr(name), hint='Kind("GPS", taxi_id=int)')
     for field in fields:
         is_magic = field.startswith("__") and hasattr(Event, field)  # it would change how events work
-        if not field or field in _RESERVED or is_magic:
+        if not field or field in RESERVED or is_magic:
             raise KindError(
                 f"Kind({name!r})",
-                needed="field names other than " + _listed(sorted(_RESERVED)) + " and the magic names of Python",
+                needed="field names other than " + _listed(sorted(RESERVED)) + " and the magic names of Python",
                 came=repr(field),
                 hint=f"{field.strip('_') or 'value'}_={type_name(fields[field])}",
             )

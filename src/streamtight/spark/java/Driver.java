@@ -228,29 +228,21 @@ public class Driver implements VoidFunction2 {
 
   // -- the query --------------------------------------------------------------------------------------------------
 
-  public static final int IDLE = 0;
-  public static final int ENDED = 1;
-  public static final int LATE = 2;
-
-  /** Waits until so many micro-batches are finished and the query waits for data; says how that ended. */
-  public int waitFor(StreamingQuery query, int batches, long millis) throws Exception {
+  /** Waits until so many micro-batches are finished and the query waits for data. Says "idle", "ended" or "late". */
+  public String waitFor(StreamingQuery query, int batches, long millis) throws Exception {
     long limit = System.nanoTime() + millis * 1000000L;
     while (true) {
       if (!query.isActive()) {
-        return ENDED;
+        return "ended";
       }
       if (finished >= batches && query.status().message().equals("Waiting for data to arrive")) {
-        return IDLE;
+        return "idle";
       }
       if (System.nanoTime() > limit) {
-        return LATE;
+        return "late";
       }
       Thread.sleep(1);
     }
-  }
-
-  public int getFinished() {
-    return finished;
   }
 
   /** Spark's own reports on the micro-batches, as a JSON list. */
