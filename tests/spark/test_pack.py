@@ -168,5 +168,5 @@ def test_a_column_that_the_kind_already_has_is_refused(spark):
 
 
 def test_something_that_is_no_schedule_is_refused(spark):
-    with pytest.raises(tight.errors.TraceError, match="schedules with a batch or more"):
+    with pytest.raises(tight.errors.TraceError, match="a schedule with a batch or more"):
         tight.run_many(doubled, [tight.Schedule(())], takes=Sale)

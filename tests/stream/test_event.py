@@ -105,7 +105,8 @@ def test_a_kind_that_only_another_process_made_arrives_as_the_same_kind():
 
 
 def test_a_closure_that_holds_a_kind_survives_cloudpickle():
-    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    from pyspark import cloudpickle
+
     kind = Kind("Closed", n=int, inner=GPS | None)
 
     make = pickle.loads(cloudpickle.dumps(lambda n: kind(n, None)))  # noqa: S301

@@ -18,10 +18,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamtight.errors import RowError, TraceError
+from streamtight.errors import RowError
 from streamtight.program.run import Run, Step
 from streamtight.spark.rows import Kinds, kinds_of
-from streamtight.spark.run import LIMIT, Job, Takes, builder, no_views_left, run, tables_of
+from streamtight.spark.run import LIMIT, Job, Takes, builder, no_views_left, require_batches, run, tables_of
 from streamtight.spark.session import is_connect, session
 from streamtight.stream.event import Event, Kind
 from streamtight.stream.schedule import Batch, Schedule
@@ -61,13 +61,7 @@ def run_many(
     for each schedule, and taken off the output again. `limit` holds for each query.
     """
     for schedule in schedules:
-        if not isinstance(schedule, Schedule) or not schedule.batches:
-            raise TraceError(
-                "run_many(job, schedules)",
-                needed="schedules with a batch or more",
-                came=repr(schedule),
-                hint="[Schedule.of(events), ...]",
-            )
+        require_batches(schedule)
     spark = spark or session()
     asked = _Asked(job, takes, gives, mode, limit, spark)
     reasons = []

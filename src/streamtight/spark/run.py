@@ -131,13 +131,7 @@ def tables_of(takes: Takes) -> dict[str | None, Table]:
 def _require_sensible(
     schedule: Schedule, inputs: Mapping[str | None, Table], mode: str, flush: bool, limit: float
 ) -> None:
-    if not isinstance(schedule, Schedule) or not schedule.batches:
-        raise TraceError(
-            "run(job, schedule)",
-            needed="a schedule with a batch or more",
-            came=repr(schedule),
-            hint="Schedule.of(events, cuts=[...])",
-        )
+    require_batches(schedule)
     if mode not in MODES:
         raise TraceError("run(mode=...)", needed="one of " + ", ".join(MODES), came=repr(mode), hint="mode='append'")
     if mode == "batch" and (flush or schedule.restarts):
@@ -158,6 +152,17 @@ def _require_sensible(
                 came=f"{event!r}, but takes has {', '.join(sorted(kind.name for kind in known))}",
                 hint=f"add {event.kind.name} to takes",
             )
+
+
+def require_batches(schedule: object) -> None:
+    """Raise unless it is a schedule that has something to run."""
+    if not isinstance(schedule, Schedule) or not schedule.batches:
+        raise TraceError(
+            "run(job, schedule)",
+            needed="a schedule with a batch or more",
+            came=repr(schedule),
+            hint="Schedule.of(events, cuts=[...])",
+        )
 
 
 def _engine(spark: SparkSession, schedule: Schedule) -> Engine:
