@@ -59,9 +59,9 @@ def what_is_wrong(job: Callable[[DataFrame], DataFrame], schedule: tight.Schedul
     race = tight.find_race(run.batches, EACH_TAXI_IN_ORDER)
     if race is not None:
         return f"{race}", run
-    if tight.Trace(run.events, EACH_TAXI_IN_ORDER) != tight.Trace(located(schedule), EACH_TAXI_IN_ORDER):
-        return "the positions of a taxi come out in another order than they went in", run
-    return None
+    went_in, came_out = (tight.Trace(events, EACH_TAXI_IN_ORDER) for events in (located(schedule), run.events))
+    difference = went_in.why_not_equal(came_out)
+    return None if difference is None else (difference.replace("here", "going in").replace("there", "coming out"), run)
 
 
 def located(schedule: tight.Schedule) -> tuple[tight.Event, ...]:
@@ -113,14 +113,16 @@ def main() -> None:
 
     print("Starting Spark ...", flush=True)
     spark = tight.session()
-    verdicts = []
-    for job in (keeps_order, loses_order):
-        print(f"\nRunning {job.__name__} on generated inputs ...", flush=True)
-        verdicts.append(judge(job, runs=chosen.runs, seed=chosen.seed))
-        print(verdicts[-1].story(), flush=True)
-    report = tight.write_report(verdicts, chosen.report, title="Two taxi jobs")
-    print(f"\nReport: {report}")
-    spark.stop()
+    try:
+        verdicts = []
+        for job in (keeps_order, loses_order):
+            print(f"\nRunning {job.__name__} on generated inputs ...", flush=True)
+            verdicts.append(judge(job, runs=chosen.runs, seed=chosen.seed))
+            print(verdicts[-1].story(), flush=True)
+        report = tight.write_report(verdicts, chosen.report, title="Two taxi jobs")
+        print(f"\nReport: {report}")
+    finally:
+        spark.stop()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ LAYERS = [
     ["method"],
     ["report", "spark"],
     ["cli", "pytest_plugin"],
+    ["__main__"],
 ]
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 

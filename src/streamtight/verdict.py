@@ -63,7 +63,7 @@ class Scope:
 
     @classmethod
     def observed(cls, count: int) -> Scope:
-        """So many events or batches that were seen to happen."""
+        """So many inputs that were seen to happen."""
         return cls(Strength.OBSERVED, count)
 
     def __lt__(self, other: Scope) -> bool:
@@ -136,6 +136,10 @@ class Verdict:
     """What the answer took: seconds, runs, batches, whatever the method counts."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.outcome, Outcome):
+            raise VerdictError(
+                f"Verdict({self.claim!r})", needed="an Outcome", came=repr(self.outcome), hint="Outcome.HOLDS"
+            )
         if (self.outcome is Outcome.FAILS) != (self.counterexample is not None):
             raise VerdictError(
                 f"Verdict({self.claim!r})",

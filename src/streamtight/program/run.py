@@ -37,11 +37,11 @@ class Step:
     output: Batch
     watermark: datetime | None = None
     """The watermark that Spark reports with this batch, in local time as events are; None if the job has none."""
-    state_rows: int = 0
-    """How many rows the job keeps in its state after this batch."""
-    late_rows: int = 0
+    state_rows: int | None = 0
+    """How many rows the job keeps in its state after this batch; None if it was packed with others by a column."""
+    late_rows: int | None = 0
     """How many rows it dropped for being late, as Spark counts them: after rows of one batch were added up."""
-    milliseconds: Mapping[str, int] = field(default_factory=dict)
+    milliseconds: Mapping[str, int] = field(default_factory=dict, repr=False)
     """How long the parts of it took, by Spark's names; `triggerExecution` is the whole."""
 
 
@@ -70,6 +70,6 @@ class Run:
         return tuple(delivered(self.batches))
 
     @property
-    def open_rows(self) -> int:
+    def open_rows(self) -> int | None:
         """How many rows the job keeps in its state at the end: windows that did not close, rows that found no match."""
         return self.steps[-1].state_rows if self.steps else 0

@@ -12,8 +12,10 @@ from streamtight.errors import ReportError
 from streamtight.verdict import Outcome, Verdict
 
 
-def write_report(verdicts: Sequence[Verdict], path: str | Path, *, title: str = "streamtight") -> Path:
+def write_report(verdicts: Verdict | Sequence[Verdict], path: str | Path, *, title: str = "streamtight") -> Path:
     """Write these verdicts to a .txt, .json or .html file; its folder is made if it is not there."""
+    if isinstance(verdicts, Verdict):
+        verdicts = [verdicts]
     target = Path(path)
     render = _FORMATS.get(target.suffix)
     if render is None:

@@ -22,6 +22,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from streamtight.errors import UnsupportedError
 from streamtight.spark.engine import (
+    EXACT,
+    MOST_IDLE,
     Build,
     Feed,
     Output,
@@ -29,7 +31,9 @@ from streamtight.spark.engine import (
     Row,
     flush_watermark,
     interrupted_after,
+    last_commit,
     read_state,
+    require_all,
     settings,
     uncommit,
 )
@@ -45,10 +49,7 @@ class ConnectEngine:
 
     def __init__(self, spark: SparkSession, *, shuffle_partitions: int) -> None:
         self._spark = spark
-        self._confs = {
-            "spark.sql.shuffle.partitions": str(shuffle_partitions),
-            "spark.sql.adaptive.enabled": "false",
-        }
+        self._confs = {**EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}
         if not hasattr(DataSourceStreamReader, "getDefaultReadLimit"):
             raise UnsupportedError(
                 "running a job through Spark Connect",
@@ -70,8 +71,10 @@ class ConnectEngine:
                 frames = [self._source(feed, place, folder, piece) for place, feed in enumerate(feeds)]
                 output = build(frames)
                 target = folder / f"output-{number}"
-                batches, reports = self._run_query(output, piece, mode, folder, target, deadline, limit)
-                outputs = [Output(batch, self._read(target, batch), reports.get(batch, {})) for batch in batches]
+                first = last_commit(folder) + 1 if (folder / "commits").is_dir() else piece.first - piece.replays
+                reports = self._run_query(output, piece, mode, folder, target, first, deadline, limit)
+                outputs = [Output(batch, self._read(target, batch), reports[batch]) for batch in sorted(reports)]
+                require_all(piece, outputs, first)
             yield piece, output.schema, outputs
 
     def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
@@ -123,16 +126,16 @@ class ConnectEngine:
         mode: str,
         folder: Path,
         target: Path,
+        first: int,
         deadline: float,
         limit: float,
-    ) -> tuple[list[int], dict[int, Mapping[str, Any]]]:
+    ) -> dict[int, Mapping[str, Any]]:
         def keep(batch: DataFrame, number: int, target: str = str(target), place: str = _PLACE) -> None:
             from pyspark.sql import functions
 
             placed = batch.withColumn(place, functions.monotonically_increasing_id())
             placed.write.mode("overwrite").parquet(f"{target}/{number}")
 
-        first = piece.first - piece.replays
         writer = output.writeStream.foreachBatch(keep).outputMode(mode)
         try:
             query = writer.option("checkpointLocation", str(folder)).start()
@@ -140,27 +143,29 @@ class ConnectEngine:
             raise job_error(error, batch=None) from error
         try:
             while True:
+                reports = {r["batchId"]: r for r in query.recentProgress if r["batchId"] >= first and _ran(r)}
+                batch = max(reports, default=first - 1) + 1
                 raised = query.exception()
-                done = [report["batchId"] for report in query.recentProgress if report["batchId"] >= first]
                 if raised is not None:
-                    raise job_error(raised, batch=max(done, default=first - 1) + 1) from raised
-                waiting = query.status["message"] == "Waiting for data to arrive"
-                if waiting and max(done, default=first - 1) >= first + piece.batches - 1:
-                    break
+                    raise job_error(raised, batch=batch) from raised
+                if not query.isActive:
+                    raise job_error(RuntimeError("the query was stopped while it ran"), batch=batch)
+                waits = query.status["message"] == "Waiting for data to arrive"
+                if batch - first >= piece.batches + (0 if waits else MOST_IDLE):
+                    return {number: report for number, report in reports.items() if number < batch}
                 if time.monotonic() > deadline:
-                    raise time_limit_error(f"batch {max(done, default=first - 1) + 1}", limit)
+                    raise time_limit_error(f"batch {batch}", limit)
                 time.sleep(_POLL_SECONDS)
-            # A query that waits reports the batch that it waits for, too; that one has written nothing.
-            reports: dict[int, Mapping[str, Any]] = {}
-            for report in query.recentProgress:
-                if report["batchId"] >= first and "addBatch" in report["durationMs"]:
-                    reports[report["batchId"]] = report
         finally:
             query.stop()
-        return sorted(reports), reports
 
     def _read(self, target: Path, batch: int) -> list[list[Row]]:
         return _by_partition(self._spark.read.parquet(f"{target}/{batch}").collect())
+
+
+def _ran(report: Mapping[str, Any]) -> bool:
+    """A query that waits reports the batch that it waits for, too; that one has written nothing."""
+    return "addBatch" in report["durationMs"]
 
 
 def _by_partition(rows: Sequence[Any]) -> list[list[Row]]:

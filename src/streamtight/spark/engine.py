@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from streamtight.errors import EncodingError
 from streamtight.spark.failure import time_limit_error
 from streamtight.spark.session import is_connect
 
@@ -24,6 +25,18 @@ Build = Callable[[list[DataFrame]], DataFrame]
 END_OF_TIME = 253_402_300_799_000
 """The last millisecond of the year 9999: a watermark that closes everything."""
 
+
+EXACT = {
+    # A run needs the shuffle partitions that it was given, so nothing may merge them afterwards.
+    "spark.sql.adaptive.enabled": "false",
+    # Every micro-batch is reported, and batch n can be replayed only while what came before is in the checkpoint.
+    "spark.sql.streaming.numRecentProgressUpdates": "100000",
+    "spark.sql.streaming.minBatchesToRetain": "100000",
+    "spark.sql.streaming.stopTimeout": "30000",
+}
+
+MOST_IDLE = 3
+"""So many micro-batches without input are run at the end: with timeouts by the clock Spark would go on for ever."""
 
 LONGEST = 1_000_000.0
 """Seconds: no limit is longer, since timers cannot wait for ever."""
@@ -128,10 +141,13 @@ def interrupted_after(spark: SparkSession, seconds: float) -> Iterator[None]:
     timer.start()
     try:
         yield
-    except Exception as error:  # whatever the job makes of being cancelled
+    except Exception as error:
         if late.is_set():
             raise time_limit_error("running the job", seconds) from error
         raise
+    else:
+        if late.is_set():  # a job may catch its cancellation and go on with what it has: that is no answer
+            raise time_limit_error("running the job", seconds)
     finally:
         timer.cancel()
         remove(tag)
@@ -150,6 +166,18 @@ def read_state(spark: SparkSession, location: str) -> list[tuple[str, StructType
             name = operator["operatorName"] if side is None else f"{operator['operatorName']}_{side}"
             found.append((name, frame.schema, [tuple(row) for row in frame.collect()]))
     return found
+
+
+def require_all(piece: Piece, outputs: Sequence[Output], first: int) -> None:
+    """Raise unless the micro-batches from this one on are there, without a gap: a lost one would go unnoticed."""
+    numbers = [output.batch for output in outputs]
+    if len(numbers) < piece.batches or numbers != list(range(first, first + len(numbers))):
+        raise EncodingError(
+            "running a schedule",
+            needed=f"{piece.batches} micro-batches or more, from number {first} on",
+            came=str(numbers),
+            hint="report it, with the job: this is a bug of streamtight",
+        )
 
 
 # -- what is done to a stopped job's checkpoint ----------------------------------------------------------------------

@@ -14,12 +14,15 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<nam
 def job_error(raised: BaseException, *, batch: int | None) -> JobError:
     """The error that tells what the job raised, where, and in which micro-batch. Raise it from `raised`."""
     text, place = _own_words(raised)
-    when = "when the job was started" if batch is None else f"in batch {batch}"
+    if "STREAMING_OUTPUT_MODE" in text or "output mode" in text.lower():
+        hint = 'mode="update" or mode="complete", or a watermark'
+    else:
+        hint = f"look at {place}" if place else "its __cause__ has Spark's whole account"
     return JobError(
-        f"the job, {when}",
-        needed="a job that runs",
+        "the job, when it was started" if batch is None else f"the job, in batch {batch}",
+        needed="a query that Spark accepts" if batch is None else "no exception",
         came=text,
-        hint=f"look at {place}" if place else "the cause below has Spark's whole account",
+        hint=hint,
         batch=batch,
         raised=text,
     )
@@ -64,7 +67,7 @@ def _python_words(message: str) -> tuple[str, str | None]:
     place, words = None, ""
     for line in trace:
         frame = _FRAME.match(line)
-        if frame and "/pyspark/" not in frame["file"]:
+        if frame and "site-packages" not in frame["file"] and "/pyspark/" not in frame["file"]:
             place = f"{frame['file']}, line {frame['line']}, in {frame['name']}"
         elif line and not line.startswith(" "):
             words = line.strip()

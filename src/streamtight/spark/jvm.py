@@ -27,7 +27,9 @@ from pyspark.sql.types import StructType
 
 from streamtight.errors import UnsupportedError
 from streamtight.spark.engine import (
+    EXACT,
     LONGEST,
+    MOST_IDLE,
     Build,
     Feed,
     Output,
@@ -37,6 +39,7 @@ from streamtight.spark.engine import (
     interrupted_after,
     last_commit,
     read_state,
+    require_all,
     settings,
     uncommit,
 )
@@ -47,14 +50,6 @@ JVM_ERRORS = (Py4JJavaError, PySparkException)  # PySpark translates some of wha
 
 _SOURCES = Path(__file__).parent / "java"
 
-# A run needs the shuffle partitions that it was given, so nothing may merge them afterwards.
-_EXACT = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "100000",
-    "spark.sql.streaming.stopTimeout": "30000",
-    # Batch n can be replayed only as long as what came before it is still in the checkpoint.
-    "spark.sql.streaming.minBatchesToRetain": "100000",
-}
 # Compiling a plan does not pay for a few rows.
 _SMALL = {"spark.sql.codegen.wholeStage": "false"}
 _SMALL_ROWS = 10_000
@@ -72,7 +67,7 @@ class JvmEngine:
         self._spark = spark
         self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
-        self._confs = {**_EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}
+        self._confs = {**EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}
         self._driver_class = _load_classes(spark)
 
     def stream(
@@ -95,7 +90,7 @@ class JvmEngine:
                 driver = self._driver(rows, schemas)
                 frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
                 output = build(frames)
-                driver.feed(piece.given_at_start, piece.last + 1)
+                driver.feed(piece.given_at_start, piece.last + 1, piece.batches + MOST_IDLE)
                 if piece.flushes:
                     driver.feedNothing()
                 outputs = self._run_query(driver, output, piece, mode, folder, deadline, limit)
@@ -136,6 +131,7 @@ class JvmEngine:
     def _run_query(
         self, driver: Any, output: DataFrame, piece: Piece, mode: str, folder: Path, deadline: float, limit: float
     ) -> list[Output]:
+        first = last_commit(folder) + 1
         writer = output._jdf.writeStream().outputMode(mode).option("checkpointLocation", self._location(folder))
         try:
             query = writer.foreachBatch(driver).start()
@@ -149,9 +145,14 @@ class JvmEngine:
             if ended == "ended":
                 raise self._failure(query, last_commit(folder) + 1)
             reports = {report["batchId"]: report for report in json.loads(driver.progress(query))}
-        finally:
-            query.stop()
-        return [Output(batch, rows, reports.get(batch, {})) for batch, rows in self._captured(driver)]
+        except BaseException:
+            with contextlib.suppress(*JVM_ERRORS):  # what went wrong first is what matters
+                query.stop()
+            raise
+        query.stop()
+        outputs = [Output(batch, rows, reports.get(batch, {})) for batch, rows in self._captured(driver)]
+        require_all(piece, outputs, first)
+        return outputs
 
     def _failure(self, query: Any, batch: int) -> Exception:
         raised = StreamingQuery(query).exception()

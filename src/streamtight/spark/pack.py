@@ -6,22 +6,37 @@ Two ways, both only where the job's plan shows that the inputs cannot mix:
 - *by a column*: a job that carries a column through, and groups by it wherever it groups, treats the values of that
   column as streams of their own, so batch i holds batch i of every input, each with its own value.
 
+A plan does not show what the job's own Python does while it builds it (`lit(len(df.columns))`), so packing by a column
+is trusted only after one of the inputs has given the same rows alone.
+
 A packed input meets another interleaving with other rows than it would alone. What comes out is one of the things
 that the job may do with it, not always the same one as when it is run alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from streamtight.errors import RowError
+from streamtight.errors import JobError, RowError, TimeLimitError
 from streamtight.program.run import Run, Step
 from streamtight.spark.rows import Kinds, kinds_of
-from streamtight.spark.run import LIMIT, Job, Takes, builder, no_views_left, require_batches, run, tables_of
+from streamtight.spark.run import (
+    LIMIT,
+    ONE_AT_A_TIME,
+    Job,
+    Takes,
+    builder,
+    no_views_left,
+    require_batches,
+    run,
+    tables_of,
+)
 from streamtight.spark.session import is_connect, session
 from streamtight.stream.event import Event, Kind
 from streamtight.stream.schedule import Batch, Schedule
@@ -39,7 +54,7 @@ class Packed:
 
 # Nodes of a plan that treat each row, or each micro-batch, for itself.
 _ROW_BY_ROW = frozenset(
-    {"Project", "Filter", "SubqueryAlias", "Repartition", "RepartitionByExpression", "Generate", "ResolvedHint"}
+    {"Project", "Filter", "SubqueryAlias", "View", "Repartition", "RepartitionByExpression", "Generate", "ResolvedHint"}
 )
 _WITHOUT_STATE = _ROW_BY_ROW | {"MapInPandas", "MapInArrow", "Union"}
 
@@ -60,21 +75,31 @@ def run_many(
     `by` is the name of a column that the job carries through: it is added to the input, an integer that is different
     for each schedule, and taken off the output again. `limit` holds for each query.
     """
+    if isinstance(schedules, Schedule):
+        schedules = [schedules]
     for schedule in schedules:
         require_batches(schedule)
     spark = spark or session()
     asked = _Asked(job, takes, gives, mode, limit, spark)
-    reasons = []
+    reasons: list[str] = []
+    ways: list[tuple[str, str, Callable[[], Sequence[Run]]]] = [
+        ("in turn", "in turn", lambda: asked.in_turn(schedules)),
+    ]
     if by is not None:
-        reason = asked.why_not_by_column(by, schedules)
-        if reason is None:
-            return Packed(tuple(asked.by_column(by, schedules)), "by a column")
-        reasons.append(f"not by {by}: {reason}")
-    reason = asked.why_not_in_turn(schedules)
-    if reason is None:
-        return Packed(tuple(asked.in_turn(schedules)), "in turn", "; ".join(reasons))
-    reasons.append(f"not in turn: {reason}")
-    return Packed(tuple(asked.run(schedule) for schedule in schedules), "alone", "; ".join(reasons))
+        ways.insert(0, ("by a column", f"by {by}", lambda: asked.by_column(by, schedules)))
+    for way, name, attempt in ways:
+        try:
+            return Packed(tuple(attempt()), way, "; ".join(reasons))
+        except _CannotPackError as reason:
+            reasons.append(f"not {name}: {reason}")
+        except (JobError, TimeLimitError):
+            # Which of the inputs it was, and in which of its batches, only a run of its own can tell.
+            reasons.append(f"not {name}: the job failed")
+    return Packed(tuple(asked.alone(schedules)), "alone", "; ".join(reasons))
+
+
+class _CannotPackError(Exception):
+    """Why the inputs cannot go into one query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,72 +122,59 @@ class _Asked:
             spark=self.spark,
         )
 
-    def _why_never(self, schedules: Sequence[Schedule]) -> str | None:
+    def alone(self, schedules: Sequence[Schedule]) -> Iterator[Run]:
+        """A query for each schedule."""
+        for number, schedule in enumerate(schedules):
+            try:
+                yield self.run(schedule)
+            except (JobError, TimeLimitError) as error:
+                error.add_note(f"in schedule {number} of those that were given")
+                raise
+
+    def _require_packable(self, schedules: Sequence[Schedule]) -> None:
         if self.mode == "batch":
-            return "a batch job may look at all of its input at once"
+            raise _CannotPackError("a batch job may look at all of its input at once")
         if is_connect(self.spark):
-            return "a Spark Connect session does not show the plan"
+            raise _CannotPackError("a Spark Connect session does not show the plan")
         if any(schedule.restarts for schedule in schedules):
-            return "a restart concerns all inputs of a query"
+            raise _CannotPackError("a restart concerns all inputs of a query")
         if len({schedule.shuffle_partitions for schedule in schedules}) > 1:
-            return "the schedules have different numbers of shuffle partitions"
-        return None
+            raise _CannotPackError("the schedules have different numbers of shuffle partitions")
 
     # -- in turn -----------------------------------------------------------------------------------------------------
 
-    def why_not_in_turn(self, schedules: Sequence[Schedule]) -> str | None:
-        """Why the batches of one schedule may not follow those of another; None if they may."""
-        if reason := self._why_never(schedules):
-            return reason
+    def in_turn(self, schedules: Sequence[Schedule]) -> list[Run]:
+        """One query, the schedules one after another; only for a job that keeps nothing from batch to batch."""
+        self._require_packable(schedules)
         _, output = self._probe(self.takes)
         for node in _nodes(output):
             streams = sum(child.isStreaming() for child in _listed(node.children()))
             is_lookup = node.nodeName() == "Join" and streams == 1
+            _require_no_other_stream(node)
             if node.children().size() and node.nodeName() not in _WITHOUT_STATE and not is_lookup:
-                return f"{node.nodeName()} may keep state from one batch to the next"
-        return None
-
-    def in_turn(self, schedules: Sequence[Schedule]) -> Iterator[Run]:
-        """One query, the schedules one after another."""
+                raise _CannotPackError(f"{node.nodeName()} may keep state from one batch to the next")
         if not schedules:
-            return
+            return []
         everything = tuple(batch for schedule in schedules for batch in schedule.batches)
         steps = self.run(replace(schedules[0], batches=everything)).steps
-        start = 0
+        runs, start = [], 0
         for schedule in schedules:
             end = start + len(schedule.batches)
-            yield Run(tuple(replace(step, batch=step.batch - start) for step in steps[start:end]))
+            runs.append(Run(tuple(replace(step, batch=step.batch - start) for step in steps[start:end])))
             start = end
+        return runs
 
     # -- by a column -------------------------------------------------------------------------------------------------
 
-    def why_not_by_column(self, by: str, schedules: Sequence[Schedule]) -> str | None:
-        """Why the values of this column are not streams of their own to the job; None if they are."""
-        if reason := self._why_never(schedules):
-            return reason
+    def by_column(self, by: str, schedules: Sequence[Schedule]) -> list[Run]:
+        """One query, batch i of every schedule in its batch i; only for a job that keeps the column's values apart."""
+        self._require_packable(schedules)
         if isinstance(self.takes, Mapping):
-            return "the job has several inputs"
-        frames, output = self._probe(self._with_column(self.takes, by, "takes"))
-        mine = _attribute(frames[0], by)
-        for node in _nodes(output):
-            name = node.nodeName()
-            if _listed(node.subqueries()):
-                return "the job has a subquery"
-            if name == "Aggregate" and mine in _ids(node.groupingExpressions()):
-                continue
-            if name == "Deduplicate" and mine in _ids(node.keys()):
-                continue
-            if node.children().size() and name not in _ROW_BY_ROW:
-                return f"{name} may mix rows of different {by}"
-        if by not in output.columns or _attribute(output, by) != mine:
-            return f"the output does not carry {by} as it came in"
-        return None
-
-    def by_column(self, by: str, schedules: Sequence[Schedule]) -> Iterator[Run]:
-        """One query, batch i of every schedule in its batch i."""
-        if not schedules:
-            return
+            raise _CannotPackError("the job has several inputs")
         takes = self._with_column(self.takes, by, "takes")
+        self._require_apart(takes, by)
+        if not schedules:
+            return []
         given = {kind.name: kind for kind in takes}
         longest = max(len(schedule.batches) for schedule in schedules)
         batches = tuple(
@@ -177,21 +189,45 @@ class _Asked:
         )
         gives = None if self.gives is None else self._with_column(self.gives, by, "gives")
         packed = self.run(replace(schedules[0], batches=batches), takes=takes, gives=gives)
+        runs = []
         for number, schedule in enumerate(schedules):
             steps = packed.steps[: len(schedule.batches)]
-            yield Run(tuple(_unmarked(step, number, by, schedule) for step in steps))
+            runs.append(Run(tuple(_unmarked(step, number, by, schedule) for step in steps)))
+        # The input with the most rows says the most about whether others show in what it gives.
+        largest = max(range(len(schedules)), key=lambda number: len(schedules[number].events))
+        if _bags(runs[largest]) != _bags(self.run(schedules[largest])):
+            raise _CannotPackError("an input gives other rows when it is run alone")
+        return runs
+
+    def _require_apart(self, takes: Takes, by: str) -> None:
+        """Raise unless the plan carries the column through untouched and never brings rows of two values together."""
+        frames, output = self._probe(takes)
+        mine = _attribute(frames[0], by)
+        for node in _nodes(output):
+            name = node.nodeName()
+            _require_no_other_stream(node)
+            if _listed(node.subqueries()):
+                raise _CannotPackError("the job has a subquery")
+            groups = {"Aggregate": "groupingExpressions", "Deduplicate": "keys"}.get(name)
+            is_grouped = groups is not None and mine in _ids(getattr(node, groups)())
+            if node.children().size() and name not in _ROW_BY_ROW and not is_grouped:
+                raise _CannotPackError(f"{name} may mix rows of different {by}")
+            for expression in _listed(node.expressions()):
+                _require_row_wise(expression, mine, by)
+        if by not in output.columns or _attribute(output, by) != mine:
+            raise _CannotPackError(f"the output does not carry {by} as it came in")
 
     def _with_column(self, kinds: Any, by: str, where: str) -> list[Kind]:
         marked = []
         for kind in kinds_of(kinds, where):
-            if by in kind.fields:
+            if by.casefold() in (name.casefold() for name in kind.fields):  # Spark does not tell them apart
                 raise RowError(
                     f"run_many(by={by!r})",
                     needed="the name of a column that the kinds do not have",
                     came=f"{kind!r}",
                     hint=f"by={by + '_id'!r}",
                 )
-            marked.append(Kind(kind.name, **{by: int, **kind.fields}))
+            marked.append(Kind(kind.name, **{**kind.fields, by: int}))
         return marked
 
     def _probe(self, takes: Takes) -> tuple[list[DataFrame], DataFrame]:
@@ -199,13 +235,17 @@ class _Asked:
 
         tables = tables_of(takes)
         build = builder(self.job, tables, None, wants_stream=True)
-        with no_views_left(self.spark):
+        with ONE_AT_A_TIME, no_views_left(self.spark):
             engine = JvmEngine(self.spark, shuffle_partitions=1)
-            return engine.probe(build, [table.struct for table in tables.values()])
+            try:
+                return engine.probe(build, [table.struct for table in tables.values()])
+            except PySparkException as error:
+                first_line = str(error).strip().partition("\n")[0]
+                raise _CannotPackError(f"the job cannot be built: {first_line}") from error
 
 
 def _marked(batch: Batch, number: int, kinds: Mapping[str, Kind]) -> Batch:
-    return tuple(tuple(kinds[e.kind.name](number, *e[1:]) for e in partition) for partition in batch)
+    return tuple(tuple(kinds[e.kind.name](*e[1:], number) for e in partition) for partition in batch)
 
 
 def _side_by_side(batches: Sequence[Batch]) -> Batch:
@@ -220,7 +260,14 @@ def _unmarked(step: Step, number: int, by: str, schedule: Schedule) -> Step:
     rows = tuple(
         tuple(_without(event, by) for event in partition if getattr(event, by) == number) for partition in step.output
     )
-    return replace(step, input=schedule.batches[step.batch], output=rows)
+    # What Spark counts and times is about all inputs at once.
+    given = schedule.batches[step.batch]
+    return replace(step, input=given, output=rows, state_rows=None, late_rows=None, milliseconds={})
+
+
+def _bags(run: Run) -> list[Counter[Event]]:
+    """What comes out of each step, without regard to order."""
+    return [Counter(event for partition in step.output for event in partition) for step in run.steps]
 
 
 def _without(event: Event, by: str) -> Event:
@@ -239,6 +286,28 @@ def _nodes(frame: DataFrame) -> Iterator[Any]:
         node = waiting.pop()
         yield node
         waiting += _listed(node.children())
+
+
+def _require_no_other_stream(node: Any) -> None:
+    if not node.children().size() and node.isStreaming() and node.toString() != "memory":
+        raise _CannotPackError(f"the job reads another stream: {node.toString()}")
+
+
+def _require_row_wise(expression: Any, mine: int | None, by: str) -> None:
+    """Raise if an expression looks at the column, or at other rows, as a Python function of whole batches may."""
+    if expression.getClass().getSimpleName() == "AttributeReference":
+        return  # the column itself: it is carried through
+    waiting = [expression]
+    if not expression.deterministic():
+        raise _CannotPackError(f"{expression.toString()} is not the same every time")
+    while waiting:
+        inner = waiting.pop()
+        kind = inner.getClass().getSimpleName()
+        if kind == "AttributeReference" and int(inner.exprId().id()) == mine:
+            raise _CannotPackError(f"the job looks at {by}")
+        if kind.startswith("Python"):
+            raise _CannotPackError(f"{inner.toString()} may look at other rows of its batch")
+        waiting += _listed(inner.children())
 
 
 def _listed(scala_seq: Any) -> list[Any]:

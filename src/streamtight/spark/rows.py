@@ -106,7 +106,8 @@ def kind_of(name: str, columns: StructType) -> Kind:
                 f"column {field.name!r} of {name}",
                 needed=f"names that differ from each other and from {', '.join(sorted(RESERVED))}",
                 came=", ".join(columns.names),
-                hint=f"rename it: df.withColumnRenamed({field.name!r}, {field.name + '_'!r})",
+                hint=f"df.withColumnRenamed({field.name!r}, {field.name + '_'!r}), or gives=[...] if the output has "
+                "several kinds",
             )
         declared = _field_type(field.dataType, f"{name}.{field.name}")
         fields[field.name] = declared | None if field.nullable else declared
@@ -358,6 +359,8 @@ def _to_value(data_type: DataType) -> Convert:
         return _fitting_interval(name)
     if name == "float":
         return _fitting_float
+    if name == "date":
+        return _in_calendar
     return _encodable if name == "string" else lambda value: value
 
 
@@ -392,15 +395,33 @@ def _existing_time(data_type: DataType) -> Convert:
             hint = "value.astimezone().replace(tzinfo=None): PySpark gives local times without a zone back"
             raise _NoFitError(value, "a datetime without a time zone", hint)
         try:
-            back = data_type.fromInternal(data_type.toInternal(value))
+            fits = data_type.fromInternal(data_type.toInternal(value)) == value and not _ambiguous(value, data_type)
         except (ValueError, OverflowError, OSError):
-            back = None
-        if back == value:
+            fits = False
+        _require_in_calendar(value.date(), value)
+        if fits:
             return value
-        hint = "another hour: clocks skip it where they are put forward; or set TZ=UTC"
-        raise _NoFitError(value, "a time that exists in the local time zone", hint)
+        hint = "another hour: clocks skip or repeat it where they are changed; or set TZ=UTC"
+        raise _NoFitError(value, "a time that exists once in the local time zone", hint)
 
     return convert
+
+
+def _ambiguous(value: datetime, data_type: DataType) -> bool:
+    """Does the local clock show this time twice, or never? Two such rows would be one event."""
+    is_local = data_type.jsonValue() == "timestamp"
+    return is_local and value.replace(fold=0).timestamp() != value.replace(fold=1).timestamp()
+
+
+def _in_calendar(value: date) -> date:
+    _require_in_calendar(value, value)
+    return value
+
+
+def _require_in_calendar(day: date, value: date) -> None:
+    if date(1582, 10, 4) < day < date(1582, 10, 15):
+        hint = "a day before the 5th or after the 14th: the JVM's old calendar skips these"
+        raise _NoFitError(value, "a day that the JVM knows", hint)
 
 
 def _fitting_interval(name: str) -> Convert:
@@ -449,4 +470,20 @@ def _from_spark(declared: FieldType) -> Convert:
     if origin(plain) is dict:
         key, value = _from_spark(arguments[0]), _from_spark(arguments[1])
         return lambda items: None if items is None else {key(k): value(v) for k, v in items.items()}
-    return lambda value: value
+    return _unambiguous if _is_local_time(declared) else lambda value: value
+
+
+def _is_local_time(declared: FieldType) -> bool:
+    """Is it a datetime that Spark keeps as an instant, and PySpark shows by the local clock?"""
+    return without_none(declared)[0] is datetime
+
+
+def _unambiguous(value: datetime | None) -> datetime | None:
+    if value is not None and value.replace(fold=0).timestamp() != value.replace(fold=1).timestamp():
+        raise RowError(
+            f"the time {value}",
+            needed="a time that the local clock shows once",
+            came="one that it shows twice, so that two different rows would look alike",
+            hint="TZ=UTC in the environment before Python starts",
+        )
+    return value

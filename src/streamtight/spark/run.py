@@ -20,24 +20,25 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, NullType, StringType, StructField, StructType
 
 from streamtight.errors import JobError, RowError, TraceError
 from streamtight.program.run import Cause, Run, Step
 from streamtight.spark.engine import Build, Engine, Feed, Output, Piece, Row
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
 from streamtight.spark.session import fast_folder, is_connect, session
-from streamtight.stream.event import Event, Kind
+from streamtight.stream.event import RESERVED, Event, Kind
 from streamtight.stream.schedule import Batch, Schedule
 
 Job = Callable[..., DataFrame | Mapping[str, DataFrame]]
 Takes = Kinds | Mapping[str, Kinds]
 
 MODES = ("append", "update", "complete", "batch")
-_ONE_AT_A_TIME = threading.RLock()  # a run changes settings of the session, which another one would see
+ONE_AT_A_TIME = threading.RLock()
+"""Held during a run: it changes settings of the session, which another one would see."""
 LIMIT = 120.0
 """Seconds that a run may take, if the caller does not say."""
 
@@ -67,7 +68,6 @@ def run(
     _require_sensible(schedule, inputs, mode, flush, limit)
     chosen = None if gives is None else Table(kinds_of(gives, "gives"))
     spark = spark or session()
-    engine = _engine(spark, schedule)
     build_job = builder(job, inputs, output, wants_stream=mode != "batch")
 
     def build(frames: list[DataFrame]) -> DataFrame:
@@ -76,7 +76,8 @@ def run(
         (chosen or _own_table(job, made.schema)).order_of(made.schema)
         return made
 
-    with _ONE_AT_A_TIME, no_views_left(spark):
+    with ONE_AT_A_TIME, _no_queries_left(spark), no_views_left(spark):
+        engine = _engine(spark, schedule)
         if mode == "batch":
             feeds = [_feed(table, (_all_at_once(schedule),)) for table in inputs.values()]
             columns, partitions = engine.batch(build, feeds, limit=limit)
@@ -108,6 +109,13 @@ def run_all(
 
     In Spark every output is a query of its own that reads the input for itself, so each gets a run of its own.
     """
+    if not isinstance(gives, Mapping):
+        raise RowError(
+            "run_all(gives=...)",
+            needed="what each output gives, by its name",
+            came=repr(gives),
+            hint='gives={"alerts": Alert, "totals": None}, None for columns as they come',
+        )
     return {
         name: run(
             job, schedule, takes=takes, gives=kinds, mode=mode, output=name, flush=flush, limit=limit, spark=spark
@@ -125,7 +133,19 @@ def tables_of(takes: Takes) -> dict[str | None, Table]:
         return {None: Table(kinds_of(takes, "takes"))}
     if not takes or not all(isinstance(name, str) and name.isidentifier() for name in takes):
         raise RowError("takes", needed="a name for every input", came=repr(list(takes)), hint='takes={"rides": Ride}')
-    return {name: Table(kinds_of(kinds, f"takes[{name!r}]")) for name, kinds in takes.items()}
+    tables: dict[str | None, Table] = {}
+    for name, kinds in takes.items():
+        table = Table(kinds_of(kinds, f"takes[{name!r}]"))
+        for other, known in tables.items():
+            for kind in set(table.kinds) & set(known.kinds):
+                raise RowError(
+                    f"takes[{name!r}]",
+                    needed="kinds that no other input has, since an event goes where its kind goes",
+                    came=f"{kind.name}, which {other!r} has too",
+                    hint=f"a kind of another name with the same fields: Kind({kind.name + '2'!r}, ...)",
+                )
+        tables[name] = table
+    return tables
 
 
 def _require_sensible(
@@ -225,7 +245,7 @@ def builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *,
         elif output is not None:
             raise _wrong_job(job, f"a dict with {output!r} in it", type(made).__name__, "leave out output=")
         if not isinstance(made, DataFrame):
-            raise _wrong_job(job, "a DataFrame", repr(made), "return the DataFrame that the job ends with")
+            raise _wrong_job(job, "a DataFrame", repr(made), "return the DataFrame itself, before writeStream or write")
         if made.isStreaming != wants_stream:
             needed, came = ("a stream", "static") if wants_stream else ("static", "a stream")
             hint = "mode='batch'" if wants_stream else "mode='append'"
@@ -241,7 +261,9 @@ def _require_parameters(job: Job, frames: Sequence[DataFrame], named: Mapping[st
     except TypeError as error:
         inputs = ", ".join(named) or "one DataFrame"
         hint = "takes={...} with the names of the job's parameters" if named else "takes={...} for several inputs"
-        raise _wrong_job(job, f"a function of {inputs}", f"one that does not fit: {error}", hint, "the job") from None
+        raise _wrong_job(
+            job, f"a function of {inputs}", f"one that does not fit: {error}", hint, "the job {}"
+        ) from None
     except ValueError:
         pass  # a builtin without a signature; calling it will tell
 
@@ -250,8 +272,8 @@ def _names(inputs: Mapping[str | None, Table]) -> list[str]:
     return [name for name in inputs if name is not None]
 
 
-def _wrong_job(job: Job, needed: str, came: str, hint: str, what: str = "what it returns from") -> JobError:
-    where = f"{what} {getattr(job, '__name__', repr(job))}"
+def _wrong_job(job: Job, needed: str, came: str, hint: str, what: str = "what {} returns") -> JobError:
+    where = what.format(getattr(job, "__name__", repr(job)))
     return JobError(where, needed=needed, came=came, hint=hint, batch=None, raised="")
 
 
@@ -276,21 +298,38 @@ def _events(partitions: Sequence[Sequence[Row]], table: Table, columns: StructTy
 
 def _open(state: Sequence[tuple[str, StructType, Sequence[Row]]]) -> tuple[Event, ...]:
     """The rows of a job's state as events of a kind that is named after the operator."""
-    return tuple(Table([kind_of(operator, columns)]).from_row(row) for operator, columns, rows in state for row in rows)
+    return tuple(
+        Table([kind_of(operator, cast(StructType, _readable(columns)))]).from_row(row)
+        for operator, columns, rows in state
+        for row in rows
+    )
+
+
+def _readable(data_type: DataType) -> DataType:
+    """The type of a state as events can have it: other names for reserved ones, a type for Spark's empty columns."""
+    if isinstance(data_type, NullType):
+        return StringType()
+    if not isinstance(data_type, StructType):
+        return data_type
+    names = [f"{name}_" if name in RESERVED else name for name in data_type.names]
+    types = [_readable(field.dataType) for field in data_type.fields]
+    nullable = [field.nullable for field in data_type.fields]
+    return StructType([StructField(*column) for column in zip(names, types, nullable, strict=True)])
 
 
 def _step(output: Output, piece: Piece, schedule: Schedule, rows: Batch) -> Step:
     report = output.report
-    cause, given = Cause.DATA, ((),)
-    if piece.replays and output.batch == piece.first - 1:
-        cause = Cause.REPLAY
-    elif output.batch >= len(schedule.batches):
+    given: Batch = ((),)
+    if output.batch >= len(schedule.batches):
         cause = Cause.FLUSH if piece.flushes else Cause.IDLE
+    else:
+        given = schedule.batches[output.batch]
+        cause = Cause.REPLAY if piece.replays and output.batch == piece.first - 1 else Cause.DATA
     operators = report.get("stateOperators", ())
     return Step(
         batch=output.batch,
         cause=cause,
-        input=schedule.batches[output.batch] if cause in (Cause.DATA, Cause.REPLAY) else given,
+        input=given,
         output=rows,
         watermark=_watermark(report),
         state_rows=sum(operator["numRowsTotal"] for operator in operators),
@@ -317,8 +356,20 @@ def _checkpoint() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def _no_queries_left(spark: SparkSession) -> Iterator[None]:
+    """Stop the streaming queries that the job starts on its own: one that writes is refused, but runs by then."""
+    before = {query.id for query in spark.streams.active}
+    try:
+        yield
+    finally:
+        for query in spark.streams.active:
+            if query.id not in before:
+                query.stop()
+
+
+@contextlib.contextmanager
 def no_views_left(spark: SparkSession) -> Iterator[None]:
-    """Drop the temporary views that the job makes, and give those back that it replaces or drops."""
+    """Drop the temporary views that the job makes, and give the session's own back if it replaces or drops them."""
     if is_connect(spark):
         with _no_new_views_left(spark):
             yield

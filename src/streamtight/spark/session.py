@@ -127,12 +127,15 @@ def doctor() -> Iterator[Check]:
 
 
 def _check_java() -> Check:
-    for java in installed_javas():
-        if not java.usable:
-            old = f"Java {java.version} by {java.found_by} ({java.home}) is older than {OLDEST} and is not used"
-            break
-    else:
-        old = ""
+    notes = [
+        f"Java {java.version} by {java.found_by} ({java.home}) is older than {OLDEST} and is not used"
+        for java in installed_javas()
+        if not java.usable
+    ]
+    home = os.environ.get("JAVA_HOME")
+    if home and not (Path(home) / "bin" / "java").is_file():
+        notes.append(f"JAVA_HOME is not used: there is no {Path(home) / 'bin' / 'java'}")
+    old = "; ".join(notes)
     try:
         java_found = find_java()
     except SparkStartError as error:

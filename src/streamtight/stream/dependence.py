@@ -55,6 +55,10 @@ class Select:
             kinds = self.kinds & other.kinds
         return Select(kinds, tuple(dict.fromkeys(self.tests + other.tests)))
 
+    def always(self, kind: Kind) -> bool:
+        """Whether it selects every event of this kind."""
+        return not self.tests and (self.kinds is None or kind in self.kinds)
+
     @property
     def impossible(self) -> bool:
         """Whether it selects nothing, whatever the events are."""
@@ -105,7 +109,7 @@ def key_getter(kind: Kind, clause: Clause) -> Callable[[Event], Hashable]:
                 clause.text,
                 needed=f"a field {field!r} in every kind that it speaks of",
                 came=f"an event of {kind!r}",
-                hint=f"say which kinds are meant: same({field!r}, of=...)",
+                hint=f"one of {', '.join(kind.names) or 'none'}, or same({field!r}, of=...) with kinds that have it",
             )
     if not clause.key:
         return _no_key
@@ -127,6 +131,7 @@ class Dependence:
     ) -> None:
         self.clauses = tuple(clauses)
         self.domain = domain
+        self._known_kinds: set[Kind] = set()
         self._text = text or " | ".join(clause.text for clause in self.clauses) or "unordered"
 
     def depends(self, a: Event, b: Event) -> bool:
@@ -158,12 +163,16 @@ class Dependence:
         return PartitionKey(fields, self.clauses)
 
     def require_known(self, *events: Event) -> None:
-        """Raise if an event is not of this relation's domain."""
-        if self.domain is None:
-            return
+        """Raise if an event is not of this relation's domain, or has no field that the relation needs."""
         for event in events:
-            if event.kind not in self.domain:
+            if event.kind in self._known_kinds:
+                continue
+            if self.domain is not None and event.kind not in self.domain:
                 raise self._unknown_kind(event)
+            for clause in self.clauses:
+                if any(side.always(event.kind) for side in (clause.left, clause.right)):
+                    key_getter(event.kind, clause)
+            self._known_kinds.add(event.kind)
 
     def _unknown_kind(self, event: Event) -> DependenceError:
         return DependenceError(
@@ -189,14 +198,8 @@ N(value=2)) is True, the other way round False. Try: a function that gives the s
         """
         distinct = list(dict.fromkeys(events))
         for a, b in itertools.combinations(distinct, 2):
-            forth, back = self.depends(a, b), self.depends(b, a)
-            if forth != back:
-                raise DependenceError(
-                    repr(self),
-                    needed="a symmetric relation",
-                    came=f"depends({a}, {b}) is {forth}, the other way round {back}",
-                    hint="a function that gives the same answer for (a, b) and (b, a)",
-                )
+            for clause in self.clauses:  # every one, since the first that relates the two hides the others
+                clause.relates(a, b)
         if equal is not None:
             self._validate_equality(distinct, equal)
 
@@ -291,7 +294,10 @@ def same(*fields: str, of: Selection | None = None) -> Dependence:
     if of is None:
         return Dependence((Clause(f"same({listed})", fields),))
     who, text = _selection(of, "same")
-    return Dependence((Clause(f"same({listed}, of={text})", fields, who, who),))
+    clause = Clause(f"same({listed}, of={text})", fields, who, who)
+    for kind in who.kinds or ():
+        key_getter(kind, clause)  # raises if it has no such field
+    return Dependence((clause,))
 
 
 def barrier(which: Selection) -> Dependence:
@@ -317,7 +323,7 @@ def between(one: Selection, other: Selection) -> Dependence:
 
 
 def depends(fn: Callable[[Event, Event], bool]) -> Dependence:
-    """Any other relation, as a function of two events; it must be symmetric, which `validate` checks on events.
+    """Any other relation, as a function of two events, which must give the same answer for (a, b) and (b, a).
 
     It is opaque: it cannot be indexed or split, so prefer the other forms where they can say the same.
     """
@@ -328,7 +334,29 @@ def depends(fn: Callable[[Event, Event], bool]) -> Dependence:
             came=repr(fn),
             hint="depends(lambda a, b: a.x == b.x)",
         )
-    return Dependence((Clause(f"depends({getattr(fn, '__name__', repr(fn))})", pairwise=(fn,)),))
+    symmetric = Symmetric(fn)
+    return Dependence((Clause(repr(symmetric), pairwise=(symmetric,)),))
+
+
+@dataclass(frozen=True, slots=True)
+class Symmetric:
+    """A function of two events that raises where its answer depends on their order: that would hide a race."""
+
+    fn: Callable[[Event, Event], bool]
+
+    def __call__(self, a: Event, b: Event) -> bool:
+        forth, back = bool(self.fn(a, b)), bool(self.fn(b, a))
+        if forth != back:
+            raise DependenceError(
+                repr(self),
+                needed="a symmetric relation",
+                came=f"depends({a}, {b}) is {forth}, the other way round {back}",
+                hint="a function that gives the same answer for (a, b) and (b, a)",
+            )
+        return forth
+
+    def __repr__(self) -> str:
+        return f"depends({getattr(self.fn, '__name__', repr(self.fn))})"
 
 
 def _selection(which: Selection, where: str) -> tuple[Select, str]:
@@ -372,8 +400,7 @@ class Frontier:
     """The heights of the events so far, such that the highest one that a new event depends on is found at once.
 
     `highest_below(event)` is the largest height among the events added so far that it depends on (0 if there is none);
-    `add(event, height)` adds it. Heights must be larger than those of all the events depended on, so that each
-    (clause, key) has to remember one number for either side.
+    `add(event, height)` adds it. Each (clause, key) has to remember one number for either side, the largest.
     """
 
     def __init__(self, dependence: Dependence) -> None:

@@ -11,8 +11,8 @@ GPS(taxi_id=1, x=0.5, y=2.0)
 (1, True, True)
 
 Field types are `int`, `float`, `str`, `bool`, `bytes`, `date`, `datetime`, `timedelta`, `Decimal`, another kind,
-`tuple[T, ...]`, `dict[K, V]` and `object` (any hashable value). `T | None` admits None; a plain `T` does not.
-`Annotated[T, "smallint"]` is T with the name of the Spark type that it is there.
+`tuple[T, ...]`, `dict[K, V]` and `object` (any hashable value, equal as in Python: 1 == True). `T | None` admits None;
+a plain `T` does not. `Annotated[T, "smallint"]` is T with the name of the Spark type that it is there.
 
 Speed matters here, since every row of every run becomes an event. An event is a tuple whose first item is its kind, so
 that hashing and comparing run in C and events of different kinds are never equal; its constructor is generated for each
@@ -319,7 +319,13 @@ def _refuse_fields(kind: str, names: tuple[str, ...], surplus: tuple[Any, ...], 
 
 def _code(value: object) -> str:
     """A value as Python reads it: repr, but for floats that repr writes as names."""
-    return f"float({str(value)!r})" if isinstance(value, float) and not math.isfinite(value) else repr(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float({str(value)!r})"
+    if isinstance(value, Map):
+        return f"{{{', '.join(f'{_code(k)}: {_code(v)}' for k, v in value.items())}}}"
+    if isinstance(value, tuple) and not isinstance(value, Event):
+        return f"({', '.join(map(_code, value))}{',' if len(value) == 1 else ''})"
+    return repr(value)
 
 
 def _shown(value: object) -> str:
@@ -385,7 +391,7 @@ def _check_of(plain: FieldType, where: str) -> Callable[[Any], Any]:
         where,
         needed="a field type: " + ", ".join(t.__name__ for t in _SCALARS) + ", a Kind, tuple[T, ...] or dict[K, V]",
         came=type_name(plain),
-        hint="object, for any hashable value",
+        hint="tuple[T, ...] for a list" if plain is list or origin(plain) is list else "object, for any hashable value",
     )
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from streamtight.errors import TraceError
-from streamtight.stream.dependence import Dependence, Frontier
+from streamtight.stream.dependence import Dependence, Frontier, key_getter
 from streamtight.stream.event import Event, Map
 from streamtight.stream.trace import Trace
 
@@ -58,16 +58,12 @@ class Schedule:
     restarts: tuple[Restart, ...] = ()
 
     def __post_init__(self) -> None:
-        for batch in self.batches if isinstance(self.batches, tuple) else [self.batches]:
-            if (
-                not isinstance(self.batches, tuple)
-                or not isinstance(batch, tuple)
-                or not all(isinstance(part, tuple) for part in batch)
-                or not batch
-            ):
+        listed = self.batches if isinstance(self.batches, tuple) else (self.batches,)
+        for batch in listed:
+            if not isinstance(batch, tuple) or not batch or not all(isinstance(part, tuple) for part in batch):
                 raise TraceError(
                     "Schedule(batches)",
-                    needed="batches as tuples of partitions, at least one each, as tuples of events",
+                    needed="a tuple of batches, each a tuple of partitions, at least one, each a tuple of events",
                     came=repr(batch),
                     hint="Schedule.of(events, cuts=[...], partitions=2)",
                 )
@@ -79,6 +75,13 @@ class Schedule:
                 needed="a whole number from 1",
                 came=repr(self.shuffle_partitions),
                 hint="shuffle_partitions=2",
+            )
+        if not isinstance(self.restarts, tuple) or not all(isinstance(one, Restart) for one in self.restarts):
+            raise TraceError(
+                "Schedule(restarts=...)",
+                needed="restarts",
+                came=repr(self.restarts),
+                hint="restarts=[Restart(after=0)]",
             )
         places = [restart.after for restart in self.restarts]
         if places != sorted(set(places)) or any(not 0 <= place < len(self.batches) for place in places):
@@ -113,12 +116,14 @@ class Schedule:
         listed = tuple(events)
         for event in listed:
             _require_event(event)
-        if any(not isinstance(cut, int) or not 0 <= cut <= len(listed) for cut in cuts) or list(cuts) != sorted(cuts):
+        listed_cuts = list(cuts) if isinstance(cuts, Sequence) else [cuts]
+        is_place = [isinstance(cut, int) and 0 <= cut <= len(listed) for cut in listed_cuts]
+        if not isinstance(cuts, Sequence) or not all(is_place) or listed_cuts != sorted(listed_cuts):
             raise TraceError(
                 "Schedule.of(cuts=...)",
                 needed=f"rising positions from 0 to {len(listed)}",
                 came=repr(cuts),
-                hint="cuts=[2] for the first two events in a batch of their own",
+                hint="cuts=[1] for the first event in a batch of its own",
             )
         if not isinstance(partitions, int) or partitions < 1:
             raise TraceError(
@@ -147,6 +152,10 @@ class Schedule:
         Events that depend on each other and fall into the same batch share a partition, so the schedule promises
         the whole order of the trace: what the job makes of it is not the source's fault.
         """
+        if not isinstance(trace, Trace):
+            raise TraceError(
+                "Schedule.random(trace, rng)", needed="a trace", came=repr(trace), hint="Trace(events, same('taxi_id'))"
+            )
         for name, most in (
             ("batches", batches),
             ("partitions", partitions),
@@ -276,15 +285,39 @@ def _stable_text(key: Hashable) -> str:
 
 def _spread_randomly(events: Sequence[Event], width: int, upto: Dependence, rng: random.Random) -> Batch:
     """Any partition for each event, but the same for events that depend on each other, directly or through others."""
-    tied: list[list[int]] = []
-    for place, event in enumerate(events):
-        with_it = [group for group in tied if any(upto.depends(events[other], event) for other in group)]
-        tied = [group for group in tied if not any(group is one for one in with_it)]
-        tied.append([*(other for group in with_it for other in group), place])
-    home = {place: partition for group in tied for partition in [rng.randrange(width)] for place in group}
+    leader = list(range(len(events)))  # of each event's group, by place: a forest whose roots are the groups
+
+    def root(place: int) -> int:
+        while leader[place] != place:
+            leader[place] = place = leader[leader[place]]
+        return place
+
+    for one, other in _ties(events, upto):
+        leader[root(one)] = root(other)
+    home = {place: rng.randrange(width) for place in range(len(events)) if root(place) == place}
     return tuple(
-        tuple(event for place, event in enumerate(events) if home[place] == partition) for partition in range(width)
+        tuple(event for place, event in enumerate(events) if home[root(place)] == partition)
+        for partition in range(width)
     )
+
+
+def _ties(events: Sequence[Event], upto: Dependence) -> Iterator[tuple[int, int]]:
+    """Pairs of places of dependent events, enough to connect all that depend on each other."""
+    for clause in upto.clauses:
+        if clause.pairwise:
+            pairs = itertools.combinations(range(len(events)), 2)
+            yield from ((one, other) for one, other in pairs if clause.relates(events[one], events[other]))
+            continue
+        sides: dict[Hashable, tuple[list[int], list[int]]] = {}
+        for place, event in enumerate(events):
+            for side, select in enumerate((clause.left, clause.right)):
+                if select(event):
+                    key = key_getter(event.kind, clause)(event)
+                    sides.setdefault(key, ([], []))[side].append(place)
+        for left, right in sides.values():
+            # Each side hangs on the first event of the other; if that one is empty, nothing depends on anything.
+            yield from ((left[0], place) for place in right if left)
+            yield from ((right[0], place) for place in left if right)
 
 
 def _narrowed(batch: Batch, width: int) -> Batch:
@@ -302,7 +335,7 @@ def delivered(batches: Batches) -> Iterator[Event]:
     return (event for batch in batches for partition in batch for event in partition)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Race:
     """Two events of one batch in different partitions that must keep their order, where they are, and who says so."""
 
@@ -312,23 +345,23 @@ class Race:
     batch: int
     partitions: tuple[int, int]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return (
             f"batch {self.batch} delivers {self.first} in partition {self.partitions[0]} and {self.second} in "
             f"partition {self.partitions[1]}, so they may arrive either way; but {self.clause} orders them"
         )
 
 
-def find_race(batches: Batches, upto: Dependence) -> Race | None:
+def find_race(batches: Batches | Schedule, upto: Dependence) -> Race | None:
     """Two different events that depend on each other and yet may arrive either way, or None.
 
     If there is none, all orders in which a consumer may see the batches are equal up to the dependence: they come from
     one another by swapping neighbours of different partitions, which are then independent or identical.
     """
-    for number, batch in enumerate(batches):
+    for number, batch in enumerate(batches.batches if isinstance(batches, Schedule) else batches):
         earlier = Frontier(upto)
         for place, partition in enumerate(batch):
-            for event in partition:
+            for event in dict.fromkeys(partition):
                 if earlier.highest_below(event) > 0:
                     race = _race_of(event, number, place, batch, upto)
                     if race is not None:
@@ -340,7 +373,7 @@ def find_race(batches: Batches, upto: Dependence) -> Race | None:
 
 def _race_of(event: Event, number: int, place: int, batch: Batch, upto: Dependence) -> Race | None:
     for other_place, partition in enumerate(batch[:place]):
-        for other in partition:
+        for other in dict.fromkeys(partition):
             clause = upto.explain(other, event)
             if clause is not None and other != event:
                 return Race(other, event, clause, number, (other_place, place))

@@ -74,6 +74,36 @@ class Trace:
         # The cheap necessary condition first: most unequal traces differ in their events.
         return len(self.events) == len(other.events) and self.levels == other.levels
 
+    def why_not_equal(self, other: Trace) -> str | None:
+        """The difference in a sentence: an event that only one has, or two that came in another order; None if equal.
+
+        >>> from streamtight.stream.dependence import ordered
+        >>> from streamtight.stream.event import Kind
+        >>> A = Kind("A", n=int)
+        >>> Trace([A(1), A(2)], ordered).why_not_equal(Trace([A(2), A(1)], ordered))
+        'A(n=1) comes before A(n=2) here and after it there, but ordered keeps their order'
+        """
+        if self == other:
+            return None
+        here, there = Counter(self.events), Counter(other.events)
+        for event in dict.fromkeys(self.events + other.events):
+            if here[event] != there[event]:
+                return f"{event} comes {_times(here[event])} here and {_times(there[event])} there"
+        places: dict[Event, list[int]] = {}
+        for place, event in enumerate(other.events):
+            places.setdefault(event, []).append(place)
+        # Of equal events the first here is the first there, and so on: they cannot be told apart.
+        taken: Counter[Event] = Counter()
+        moved: list[tuple[int, Event]] = []
+        for event in self.events:
+            place = places[event][taken[event]]
+            taken[event] += 1
+            for earlier_place, earlier in reversed(moved):
+                if earlier_place > place and (clause := self.upto.explain(earlier, event)):
+                    return f"{earlier} comes before {event} here and after it there, but {clause} keeps their order"
+            moved.append((place, event))
+        raise AssertionError("unequal traces of the same events have two that are swapped")  # pragma: no cover
+
     def __hash__(self) -> int:
         return hash(tuple(frozenset(level.items()) for level in self.levels))
 
@@ -134,6 +164,10 @@ class Trace:
                 came=f"one up to {other.upto!r}" if isinstance(other, Trace) else repr(other),
                 hint="make both traces with the same dependence",
             )
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _one_step() -> float:

@@ -36,6 +36,7 @@ public class Driver implements VoidFunction2 {
   private int[] added; // for each input: how many blocks were added
   private int next; // the next batch to feed
   private int end; // the first batch not to feed
+  private int most; // micro-batches to capture: with timeouts by the clock, Spark makes more of them for ever
   private StructType schema;
   private final ArrayList batchIds = new ArrayList();
   private final ArrayList captured = new ArrayList(); // for each micro-batch: for each partition an array of rows
@@ -115,9 +116,13 @@ public class Driver implements VoidFunction2 {
     throw new IllegalStateException("this Spark has no MemoryStream(encoder, session)");
   }
 
-  /** Adds every block up to and with this batch; the later ones up to `end` are added one batch at a time. */
-  public void feed(int batch, int end) throws Exception {
+  /**
+   * Adds every block up to and with this batch; the later ones up to `end` are added one batch at a time. After `most`
+   * micro-batches the driver captures no more.
+   */
+  public void feed(int batch, int end, int most) throws Exception {
     this.end = end;
+    this.most = most;
     addUpTo(batch);
   }
 
@@ -161,6 +166,9 @@ public class Driver implements VoidFunction2 {
 
   /** What Spark calls with every micro-batch. */
   public void call(Object batch, Object id) throws Exception {
+    if (finished >= most) {
+      return;
+    }
     capture(((Long) id).longValue(), (Dataset) batch);
     if (next < end) {
       addUpTo(next);
@@ -235,7 +243,8 @@ public class Driver implements VoidFunction2 {
       if (!query.isActive()) {
         return "ended";
       }
-      if (finished >= batches && query.status().message().equals("Waiting for data to arrive")) {
+      boolean waits = query.status().message().equals("Waiting for data to arrive");
+      if (finished >= most || (finished >= batches && waits)) {
         return "idle";
       }
       if (System.nanoTime() > limit) {

@@ -1,0 +1,5 @@
+"""`python -m streamtight` is the command line."""
+
+from streamtight.cli import main
+
+main()
