@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pandas as pd
 import pytest
 from pyspark.sql import functions as sf
+from pyspark.sql.types import DoubleType
 
 import streamtight as tight
 
@@ -86,6 +88,64 @@ def test_a_job_that_could_mix_inputs_is_not_packed_by_a_column(spark, job, reaso
 
     assert packed.way != "by a column"
     assert reason in packed.why_not
+
+
+def centred(sales):
+    def around_the_mean(amounts: pd.Series) -> pd.Series:
+        return amounts - amounts.mean()
+
+    return sales.withColumn("c", sf.pandas_udf(around_the_mean, DoubleType())("amount"))
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (centred, "may look at other rows of its batch"),
+        (lambda sales: sales.withColumn("all", sf.to_json(sf.struct("*"))), "the job looks at run"),
+        (lambda sales: sales.filter(sf.xxhash64("*") % 2 == 0), "the job looks at run"),
+        (lambda sales: sales.withColumn("r", sf.rand(1)), "is not the same every time"),
+        (lambda sales: sales.withColumn("n", sf.lit(len(sales.columns))), "an input gives other rows"),
+        (lambda sales: sales.toDF("a", "b"), "the job cannot be built"),
+    ],
+)
+def test_a_job_that_sees_the_column_or_other_rows_is_not_packed_by_a_column(spark, job, reason):
+    packed = tight.run_many(job, [tight.Schedule.of([Sale("a", 1), Sale("a", 3)])] * 2, takes=Sale, by="run")
+
+    assert packed.way == "in turn"
+    assert reason in packed.why_not
+
+
+def test_a_job_that_reads_another_stream_is_run_alone(spark):
+    def with_a_clock(sales):
+        return sales.union(spark.readStream.format("rate").load().selectExpr("'t' AS shop", "value AS amount").limit(0))
+
+    packed = tight.run_many(with_a_clock, [], takes=Sale)
+
+    assert packed.way == "alone"
+
+
+def test_a_failure_is_told_with_its_own_schedule_and_batch(spark):
+    many = [tight.Schedule.of([Sale("a", i), Sale("b", i)], cuts=[1]) for i in range(4)]
+
+    with pytest.raises(tight.errors.JobError) as caught:
+        tight.run_many(lambda sales: sales.selectExpr("1 / (amount - 2) AS q"), many, takes=Sale)
+
+    assert caught.value.batch == 0
+    assert caught.value.__notes__ == ["in schedule 2 of those that were given"]
+
+
+def test_a_job_written_in_sql_is_run_in_turn(spark):
+    def in_sql(sales):
+        sales.createOrReplaceTempView("sales")
+        return sales.sparkSession.sql("SELECT shop FROM sales WHERE amount > 1")
+
+    assert tight.run_many(in_sql, schedules(2), takes=Sale).way == "in turn"
+
+
+def test_what_spark_counts_for_all_inputs_is_not_told_of_one(spark):
+    packed = tight.run_many(total_by_everything_else, schedules(2), takes=Sale, mode="update", by="run")
+
+    assert {step.state_rows for run in packed.runs for step in run.steps} == {None}
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("mode", ["append", "batch"])
 def test_times_come_back_in_another_time_zone(mode: str) -> None:
     kind = Kind("K", v=datetime, w=Annotated[datetime, "timestamp_ntz"])
-    times = [datetime(1900, 1, 1), datetime(2024, 7, 1, 12, 0, 0, 1), datetime(2024, 10, 27, 2, 30)]
+    times = [datetime(1900, 1, 1), datetime(2024, 7, 1, 12, 0, 0, 1), datetime(2024, 10, 27, 3, 30)]
     events = [kind(moment, moment) for moment in times]
 
     assert through_spark(events, kind, mode) == events
@@ -250,6 +250,33 @@ def test_a_time_that_the_clocks_leave_out_is_refused() -> None:
 
     with pytest.raises(RowError, match="2024"):
         through_spark([kind(datetime(2024, 3, 31, 2, 30))], kind)
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_a_time_that_the_clocks_show_twice_is_refused_going_in() -> None:
+    """At 3 in the morning the clocks go back to 2: two rows an hour apart would be one event."""
+    kind = Kind("K", v=datetime)
+
+    with pytest.raises(RowError, match="exists once"):
+        through_spark([kind(datetime(2024, 10, 27, 2, 30))], kind)
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_a_time_that_the_clocks_show_twice_is_refused_coming_out() -> None:
+    def job(rows: DataFrame) -> DataFrame:
+        return rows.selectExpr("timestamp_seconds(1729992600) AS v")
+
+    with pytest.raises(RowError, match="shows twice"):
+        tight.run(job, Schedule.of([Kind("N", n=int)(1)]), takes=Kind("N", n=int))
+
+
+@pytest.mark.parametrize(("declared", "value"), [(date, date(1582, 10, 10)), (datetime, datetime(1582, 10, 10, 1))])
+def test_a_day_that_the_old_calendar_skips_is_refused(declared: Any, value: Any) -> None:
+    """The JVM would make the 15th of it."""
+    kind = Kind("K", v=declared)
+
+    with pytest.raises(RowError, match="a day that the JVM knows"):
+        through_spark([kind(value)], kind)
 
 
 def _fields(declared: Any, values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:

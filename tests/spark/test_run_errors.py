@@ -132,7 +132,8 @@ def test_a_job_that_cannot_start_has_no_batch() -> None:
     error = error_of(lambda rows: rows.groupBy("n").count())
 
     assert error.batch is None
-    assert error.where == "the job, when the job was started"
+    assert error.where == "the job, when it was started"
+    assert error.hint.startswith('mode="update"')
     assert "append" in error.raised
     assert isinstance(error.__cause__, AnalysisException)
 
@@ -277,3 +278,46 @@ def test_the_session_goes_on_after_a_failing_job() -> None:
     error_of(fails_at_three)
 
     assert tight.run(as_it_is, FOUR, takes=N, gives=N).batches == FOUR.batches
+
+
+def test_a_batch_job_that_catches_its_time_limit_gives_no_answer() -> None:
+    """What it has by then is not what it would have given."""
+
+    def stubborn(rows: DataFrame) -> DataFrame:
+        def wait(n):
+            import time
+
+            time.sleep(20)
+            return n
+
+        try:
+            rows.select(F.udf(wait, "long")("n")).collect()
+        except Exception:
+            return rows.limit(0)
+        return rows
+
+    with pytest.raises(TimeLimitError):
+        tight.run(stubborn, FOUR, takes=N, mode="batch", limit=2)
+
+
+def test_a_job_that_writes_is_refused_and_its_query_stopped(spark) -> None:
+    def writes(rows: DataFrame) -> object:
+        return rows.writeStream.format("noop").start()
+
+    with pytest.raises(JobError) as caught:
+        tight.run(writes, FOUR, takes=N)
+
+    assert "before writeStream" in caught.value.hint
+    assert not spark.streams.active
+
+
+def test_one_kind_for_two_inputs_is_refused() -> None:
+    with pytest.raises(RowError) as caught:
+        tight.run(lambda left, right: left.union(right), FOUR, takes={"left": N, "right": N})
+
+    assert caught.value.came == "N, which 'left' has too"
+
+
+def test_a_job_with_other_parameters_is_refused() -> None:
+    with pytest.raises(JobError, match="a function of left"):
+        tight.run(lambda rows: rows, FOUR, takes={"left": N})

@@ -17,6 +17,9 @@ def beat(second):
     return Beat(NOON + timedelta(seconds=second), "h")
 
 
+SCHEDULE = tight.Schedule.of([beat(1), beat(2)])
+
+
 def per_minute(beats):
     return beats.withWatermark("at", "10 seconds").groupBy(sf.window("at", "1 minute")).count()
 
@@ -60,3 +63,18 @@ def test_a_job_without_state_keeps_nothing(spark):
 
 def test_what_is_open_is_not_read_unless_asked(spark):
     assert tight.run(per_minute, tight.Schedule.of([beat(1)]), takes=Beat).open is None
+
+
+def test_rows_that_were_seen_are_shown_of_a_job_that_drops_duplicates(spark):
+    run = tight.run(lambda beats: beats.dropDuplicates(["heart"]), SCHEDULE, takes=Beat, show_open=True)
+
+    assert [event.key.heart for event in run.open] == ["h"]
+
+
+def test_a_key_called_kind_is_shown_under_another_name(spark):
+    def counted(rows):
+        return rows.groupBy("kind").count().withColumnRenamed("kind", "which")
+
+    run = tight.run(counted, tight.Schedule.of([beat(1)]), takes=[Beat, Alarm], mode="update", show_open=True)
+
+    assert [event.key.kind_ for event in run.open] == ["Beat"]

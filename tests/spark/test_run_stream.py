@@ -150,12 +150,6 @@ def test_every_input_gets_the_events_of_its_kinds() -> None:
     assert rows_of(run) == [[[("ride", 1)], [("fare", 1)]], [[], [("fare", 2)]], [[("ride", 2)], []]]
 
 
-def test_a_kind_may_go_to_two_inputs() -> None:
-    run = tight.run(lambda left, right: left.unionAll(right), numbers(((1,),), ((2,),)), takes={"left": N, "right": N})
-
-    assert rows_of(run) == [[[(1,)], [(1,)]], [[(2,)], [(2,)]]]
-
-
 def test_streams_are_joined_across_batches() -> None:
     def paid(rides: DataFrame, fares: DataFrame) -> DataFrame:
         return rides.join(fares, "ride").select("taxi", "cents")

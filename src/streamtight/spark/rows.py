@@ -390,16 +390,18 @@ def _fitting_decimal(precision: int, scale: int) -> Convert:
 
 
 def _existing_time(data_type: DataType) -> Convert:
+    is_local = data_type.jsonValue() == "timestamp"
+
     def convert(value: datetime) -> datetime:
         if value.tzinfo is not None:
             hint = "value.astimezone().replace(tzinfo=None): PySpark gives local times without a zone back"
             raise _NoFitError(value, "a datetime without a time zone", hint)
         try:
-            fits = data_type.fromInternal(data_type.toInternal(value)) == value and not _ambiguous(value, data_type)
+            fits = data_type.fromInternal(data_type.toInternal(value)) == value
         except (ValueError, OverflowError, OSError):
             fits = False
         _require_in_calendar(value.date(), value)
-        if fits:
+        if fits and not (is_local and _is_ambiguous(value)):
             return value
         hint = "another hour: clocks skip or repeat it where they are changed; or set TZ=UTC"
         raise _NoFitError(value, "a time that exists once in the local time zone", hint)
@@ -407,10 +409,12 @@ def _existing_time(data_type: DataType) -> Convert:
     return convert
 
 
-def _ambiguous(value: datetime, data_type: DataType) -> bool:
+def _is_ambiguous(value: datetime) -> bool:
     """Does the local clock show this time twice, or never? Two such rows would be one event."""
-    is_local = data_type.jsonValue() == "timestamp"
-    return is_local and value.replace(fold=0).timestamp() != value.replace(fold=1).timestamp()
+    try:
+        return value.replace(fold=0).timestamp() != value.replace(fold=1).timestamp()
+    except (ValueError, OverflowError):
+        return False  # at the ends of the calendar, where no clock is changed
 
 
 def _in_calendar(value: date) -> date:
@@ -479,7 +483,7 @@ def _is_local_time(declared: FieldType) -> bool:
 
 
 def _unambiguous(value: datetime | None) -> datetime | None:
-    if value is not None and value.replace(fold=0).timestamp() != value.replace(fold=1).timestamp():
+    if value is not None and _is_ambiguous(value):
         raise RowError(
             f"the time {value}",
             needed="a time that the local clock shows once",

@@ -94,14 +94,17 @@ class Trace:
             places.setdefault(event, []).append(place)
         # Of equal events the first here is the first there, and so on: they cannot be told apart.
         taken: Counter[Event] = Counter()
-        moved: list[tuple[int, Event]] = []
+        so_far: list[tuple[int, Event]] = []
+        latest_there = Frontier(self.upto)
         for event in self.events:
             place = places[event][taken[event]]
             taken[event] += 1
-            for earlier_place, earlier in reversed(moved):
-                if earlier_place > place and (clause := self.upto.explain(earlier, event)):
-                    return f"{earlier} comes before {event} here and after it there, but {clause} keeps their order"
-            moved.append((place, event))
+            if latest_there.highest_below(event) > place + 1:
+                for earlier_place, earlier in reversed(so_far):
+                    if earlier_place > place and (clause := self.upto.explain(earlier, event)):
+                        return f"{earlier} comes before {event} here and after it there, but {clause} keeps their order"
+            latest_there.add(event, place + 1)
+            so_far.append((place, event))
         raise AssertionError("unequal traces of the same events have two that are swapped")  # pragma: no cover
 
     def __hash__(self) -> int:
