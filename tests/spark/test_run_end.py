@@ -252,3 +252,28 @@ def test_an_error_in_the_flush_names_its_batch() -> None:
         tight.run(picky, schedule([("a", 1)], [("b", 31)]), takes=T, flush=True)
 
     assert caught.value.batch == 3  # after the idle batch, which has the number 2
+
+
+def test_a_job_with_timeouts_by_the_clock_ends_after_a_few_idle_batches() -> None:
+    """Spark wants another micro-batch for ever, since time goes on without rows."""
+
+    def counted(key, frames, state):
+        import pandas
+
+        if not state.hasTimedOut:
+            rows = sum(len(frame) for frame in frames)
+            state.update((rows,))
+            state.setTimeoutDuration(3_600_000)
+            yield pandas.DataFrame({"k": [key[0]], "rows": [rows]})
+
+    def job(rows: DataFrame) -> DataFrame:
+        return rows.groupBy("k").applyInPandasWithState(
+            counted, "k string, rows long", "rows long", "append", "ProcessingTimeTimeout"
+        )
+
+    kind = tight.Kind("Keyed", k=str)
+
+    run = tight.run(job, tight.Schedule.of([kind("a"), kind("a")]), takes=kind)
+
+    assert [step.cause.name for step in run.steps] == ["DATA", "IDLE", "IDLE", "IDLE"]
+    assert [event.rows for event in run.events] == [2]
