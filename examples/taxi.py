@@ -60,8 +60,8 @@ def what_is_wrong(job: Callable[[DataFrame], DataFrame], schedule: tight.Schedul
     if race is not None:
         return f"{race}", run
     went_in, came_out = (tight.Trace(events, EACH_TAXI_IN_ORDER) for events in (located(schedule), run.events))
-    difference = went_in.why_not_equal(came_out)
-    return None if difference is None else (difference.replace("here", "going in").replace("there", "coming out"), run)
+    difference = went_in.why_not_equal(came_out, here="in the input", there="in the output")
+    return None if difference is None else (difference, run)
 
 
 def located(schedule: tight.Schedule) -> tuple[tight.Event, ...]:

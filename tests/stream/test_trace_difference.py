@@ -20,7 +20,7 @@ BY_KEY = tight.same("key")
         (
             [A(1, 1), A(2, 0), A(1, 2)],
             [A(1, 2), A(2, 0), A(1, 1)],
-            "A(key=1, n=1) comes before A(key=1, n=2) here and after it there, but same('key') keeps their order",
+            "A(key=1, n=1) comes before A(key=1, n=2) here, after it there, but same('key') keeps their order",
         ),
     ],
 )

@@ -74,21 +74,23 @@ class Trace:
         # The cheap necessary condition first: most unequal traces differ in their events.
         return len(self.events) == len(other.events) and self.levels == other.levels
 
-    def why_not_equal(self, other: Trace) -> str | None:
+    def why_not_equal(self, other: Trace, *, here: str = "here", there: str = "there") -> str | None:
         """The difference in a sentence: an event that only one has, or two that came in another order; None if equal.
+
+        `here` and `there` are what the sentence calls this trace and the other.
 
         >>> from streamtight.stream.dependence import ordered
         >>> from streamtight.stream.event import Kind
         >>> A = Kind("A", n=int)
         >>> Trace([A(1), A(2)], ordered).why_not_equal(Trace([A(2), A(1)], ordered))
-        'A(n=1) comes before A(n=2) here and after it there, but ordered keeps their order'
+        'A(n=1) comes before A(n=2) here, after it there, but ordered keeps their order'
         """
         if self == other:
             return None
-        here, there = Counter(self.events), Counter(other.events)
+        mine, others = Counter(self.events), Counter(other.events)
         for event in dict.fromkeys(self.events + other.events):
-            if here[event] != there[event]:
-                return f"{event} comes {_times(here[event])} here and {_times(there[event])} there"
+            if mine[event] != others[event]:
+                return f"{event} comes {_times(mine[event])} {here} and {_times(others[event])} {there}"
         places: dict[Event, list[int]] = {}
         for place, event in enumerate(other.events):
             places.setdefault(event, []).append(place)
@@ -102,7 +104,9 @@ class Trace:
             if latest_there.highest_below(event) > place + 1:
                 for earlier_place, earlier in reversed(so_far):
                     if earlier_place > place and (clause := self.upto.explain(earlier, event)):
-                        return f"{earlier} comes before {event} here and after it there, but {clause} keeps their order"
+                        return (
+                            f"{earlier} comes before {event} {here}, after it {there}, but {clause} keeps their order"
+                        )
             latest_there.add(event, place + 1)
             so_far.append((place, event))
         raise AssertionError("unequal traces of the same events have two that are swapped")  # pragma: no cover
