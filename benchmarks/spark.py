@@ -77,7 +77,7 @@ def micro_batches(spark: SparkSession) -> None:
     print(f"{'micro-batches a second':30}{'stateless':>12}{'counting':>12}")
     cases = {"stateless": (stateless, "append"), "counting": (counting, "complete")}
     for job, mode in cases.values():  # let the JVM warm up
-        for _ in range(4):
+        for _ in range(8):
             tight.run(job, schedule(BATCHES), takes=Reading, mode=mode)
     ours, theirs = {}, {}
     for name, (job, mode) in cases.items():
