@@ -54,7 +54,7 @@ def main():
                 total, tight.Schedule(two_batches.batches, restarts=restarts), takes=Sale, mode="update", flush=True
             )
         ),
-        "packed": tight.run_many(doubled, [two_batches], takes=Sale, mode="batch").why_not,
+        "packed": tight.run_many(doubled, [tight.Schedule.of(SALES)], takes=Sale).why_not,
         "setting": [before, spark.conf.get("spark.sql.shuffle.partitions")],
         "queries": len(spark.streams.active),
     }

@@ -57,7 +57,7 @@ def test_a_jobs_own_error_comes_back_with_its_batch(found):
 
 
 def test_what_cannot_be_done_is_said(found):
-    assert found["packed"] == "not in turn: a batch job may look at all of its input at once"
+    assert found["packed"] == "not in turn: a Spark Connect session does not show the plan"
 
 
 def test_the_session_is_as_before(found):

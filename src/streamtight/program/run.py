@@ -38,7 +38,7 @@ class Step:
     watermark: datetime | None = None
     """The watermark that Spark reports with this batch, in local time as events are; None if the job has none."""
     state_rows: int | None = 0
-    """How many rows the job keeps in its state after this batch; None if it was packed with others by a column."""
+    """How many rows the job keeps in its state after this batch; None if that is not known, as for packed runs."""
     late_rows: int | None = 0
     """How many rows it dropped for being late, as Spark counts them: after rows of one batch were added up."""
     milliseconds: Mapping[str, int] = field(default_factory=dict, repr=False)

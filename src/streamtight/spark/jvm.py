@@ -145,8 +145,8 @@ class JvmEngine:
             if ended == "ended":
                 raise self._failure(query, last_commit(folder) + 1)
             reports = {report["batchId"]: report for report in json.loads(driver.progress(query))}
-        except BaseException:
-            with contextlib.suppress(*JVM_ERRORS):  # what went wrong first is what matters
+        except BaseException:  # Ctrl-C too: no query is left behind, and what went wrong first is what comes back
+            with contextlib.suppress(*JVM_ERRORS):
                 query.stop()
             raise
         query.stop()

@@ -325,15 +325,15 @@ def _step(output: Output, piece: Piece, schedule: Schedule, rows: Batch) -> Step
     else:
         given = schedule.batches[output.batch]
         cause = Cause.REPLAY if piece.replays and output.batch == piece.first - 1 else Cause.DATA
-    operators = report.get("stateOperators", ())
+    operators = report.get("stateOperators")  # missing if Spark did not report: then nothing is known, not 0
     return Step(
         batch=output.batch,
         cause=cause,
         input=given,
         output=rows,
         watermark=_watermark(report),
-        state_rows=sum(operator["numRowsTotal"] for operator in operators),
-        late_rows=sum(operator["numRowsDroppedByWatermark"] for operator in operators),
+        state_rows=None if operators is None else sum(one["numRowsTotal"] for one in operators),
+        late_rows=None if operators is None else sum(one["numRowsDroppedByWatermark"] for one in operators),
         milliseconds=dict(report.get("durationMs", {})),
     )
 

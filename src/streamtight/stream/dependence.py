@@ -197,6 +197,7 @@ class Dependence:
 N(value=2)) is True, the other way round False. Try: a function that gives the same answer for (a, b) and (b, a)
         """
         distinct = list(dict.fromkeys(events))
+        self.require_known(*distinct)
         for a, b in itertools.combinations(distinct, 2):
             for clause in self.clauses:  # every one, since the first that relates the two hides the others
                 clause.relates(a, b)

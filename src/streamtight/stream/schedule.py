@@ -76,19 +76,17 @@ class Schedule:
                 came=repr(self.shuffle_partitions),
                 hint="shuffle_partitions=2",
             )
-        if not isinstance(self.restarts, tuple) or not all(isinstance(one, Restart) for one in self.restarts):
+        self._require_restarts()
+
+    def _require_restarts(self) -> None:
+        known = isinstance(self.restarts, tuple) and all(isinstance(one, Restart) for one in self.restarts)
+        places = [restart.after for restart in self.restarts] if known else []
+        in_range = all(isinstance(place, int) and 0 <= place < len(self.batches) for place in places)
+        if not known or not in_range or places != sorted(set(places)):
             raise TraceError(
                 "Schedule(restarts=...)",
-                needed="restarts",
-                came=repr(self.restarts),
-                hint="restarts=[Restart(after=0)]",
-            )
-        places = [restart.after for restart in self.restarts]
-        if places != sorted(set(places)) or any(not 0 <= place < len(self.batches) for place in places):
-            raise TraceError(
-                "Schedule(restarts=...)",
-                needed=f"rising batch numbers from 0 to {len(self.batches) - 1}",
-                came=repr(places),
+                needed=f"a tuple of restarts, after rising batch numbers from 0 to {len(self.batches) - 1}",
+                came=repr(places if known else self.restarts),
                 hint="restarts=(Restart(after=0),)",
             )
 

@@ -244,7 +244,7 @@ public class Driver implements VoidFunction2 {
         return "ended";
       }
       boolean waits = query.status().message().equals("Waiting for data to arrive");
-      if (finished >= most || (finished >= batches && waits)) {
+      if ((finished >= most && isReported(query)) || (finished >= batches && waits)) {
         return "idle";
       }
       if (System.nanoTime() > limit) {
@@ -252,6 +252,12 @@ public class Driver implements VoidFunction2 {
       }
       Thread.sleep(1);
     }
+  }
+
+  /** Whether Spark has reported on the last micro-batch that was captured, which it does after the commit. */
+  private synchronized boolean isReported(StreamingQuery query) {
+    StreamingQueryProgress report = query.lastProgress();
+    return report != null && report.batchId() >= ((Long) batchIds.get(batchIds.size() - 1)).longValue();
   }
 
   /** Spark's own reports on the micro-batches, as a JSON list. */
