@@ -7,6 +7,7 @@ StreamtightError
 ├── DependenceError   a relation that is not one: not symmetric, a field that is not there
 ├── SchemaError       a schema that is not well formed, or a stream that is not of it
 ├── TraceError        traces that cannot be compared, schedules that cannot be run
+├── SourceError       a source of traces that cannot be, or that does not keep what it promises
 ├── VerdictError      a verdict that contradicts itself
 ├── ReportError       a report that cannot be written
 ├── RowError          a Spark row or type that is not an event or a kind, and the other way round
@@ -75,6 +76,10 @@ class SchemaError(StreamtightError):
 
 class TraceError(StreamtightError):
     """Traces that cannot be compared, or a schedule that cannot be run."""
+
+
+class SourceError(StreamtightError):
+    """A source of traces that cannot be, or that does not keep what it promises."""
 
 
 class VerdictError(StreamtightError):

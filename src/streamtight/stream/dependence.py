@@ -323,6 +323,47 @@ def between(one: Selection, other: Selection) -> Dependence:
     return Dependence((Clause(f"between({left_text}, {right_text})", (), left, right),))
 
 
+def punctuation(which: Selection, *, time: str, of: Selection | None = None) -> Dependence:
+    """These events keep their order among themselves, and with every event whose time is before theirs.
+
+    A punctuation says that what has an earlier time has most likely come; what comes after it nevertheless is late, and
+    a consumer treats it otherwise. Later times are not its business. `of` says which events it is about, if not all.
+
+    >>> from streamtight.stream.event import Kind
+    >>> GPS, Mark = Kind("GPS", taxi_id=int, time=int), Kind("Mark", time=int)
+    >>> upto = punctuation(Mark, time="time")
+    >>> upto.depends(Mark(5), GPS(1, 4)), upto.depends(Mark(5), GPS(1, 5))
+    (True, False)
+    """
+    marks, text = _selection(which, "punctuation")
+    others, of_text = (ANY, "") if of is None else _selection(of, "punctuation")
+    text = f"punctuation({text}, time={time!r}{f', of={of_text}' if of_text else ''})"
+    if not isinstance(time, str):
+        raise DependenceError(text, needed="the name of a field", came=repr(time), hint="time='seconds'")
+    for kind in (marks.kinds or frozenset()) | (others.kinds or frozenset()):
+        key_getter(kind, Clause(text, (time,)))  # raises if it has no such field
+    return Dependence(
+        (Clause(text, (), marks, marks), Clause(text, (), marks, others, (Earlier(marks, time),))), text=text
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """Is one of the two a mark, and the time of the other before that of the mark? None and NaN are before nothing."""
+
+    marks: Select
+    time: str
+
+    def __call__(self, a: Event, b: Event) -> bool:
+        return self._before(a, b) or self._before(b, a)
+
+    def _before(self, event: Event, mark: Event) -> bool:
+        if not self.marks(mark):
+            return False
+        early, late = getattr(event, self.time), getattr(mark, self.time)
+        return early is not None and late is not None and bool(early < late)
+
+
 def depends(fn: Callable[[Event, Event], bool]) -> Dependence:
     """Any other relation, as a function of two events, which must give the same answer for (a, b) and (b, a).
 
