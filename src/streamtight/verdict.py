@@ -94,7 +94,8 @@ class Counterexample:
     """The name of what is wrong, such as ORDER_LOST."""
     explanation: str
     """What happened, in a sentence."""
-    schedule: Schedule
+    schedule: Schedule | None = None
+    """The input; None if no job was run, as when two given streams are compared."""
     expected: tuple[Event, ...] | None = None
     actual: tuple[Event, ...] | None = None
     replay: str = ""
@@ -106,9 +107,11 @@ class Counterexample:
 
     def story(self) -> str:
         """What a person reads first: what is wrong, on which input, what was expected, what came, how to see it."""
-        parts = [f"{self.finding}: {self.explanation}", "input\n" + _indented(str(self.schedule))]
-        if self.schedule.shuffle_partitions != 1:
-            parts[-1] += f"\n  with {self.schedule.shuffle_partitions} shuffle partitions"
+        parts = [f"{self.finding}: {self.explanation}"]
+        if self.schedule is not None:
+            parts.append("input\n" + _indented(str(self.schedule)))
+            if self.schedule.shuffle_partitions != 1:
+                parts[-1] += f"\n  with {self.schedule.shuffle_partitions} shuffle partitions"
         if self.expected is not None:
             parts.append("expected\n" + _listed(self.expected))
         if self.actual is not None:
@@ -247,14 +250,20 @@ def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
     return {
         "finding": counterexample.finding,
         "explanation": counterexample.explanation,
-        "batches": plain(schedule.batches),
-        "shuffle_partitions": schedule.shuffle_partitions,
-        "restarts": [{"after": restart.after, "replay": restart.replay} for restart in schedule.restarts],
+        "schedule": None if schedule is None else _schedule_data(schedule),
         "expected": plain(counterexample.expected),
         "actual": plain(counterexample.actual),
         "replay": counterexample.replay,
         "reruns": counterexample.reruns,
         "failing_reruns": counterexample.failing_reruns,
+    }
+
+
+def _schedule_data(schedule: Schedule) -> dict[str, Any]:
+    return {
+        "batches": plain(schedule.batches),
+        "shuffle_partitions": schedule.shuffle_partitions,
+        "restarts": [{"after": restart.after, "replay": restart.replay} for restart in schedule.restarts],
     }
 
 

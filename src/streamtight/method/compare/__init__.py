@@ -1,0 +1,1 @@
+"""Do two jobs, or two streams, give the same?"""

@@ -1,0 +1,99 @@
+"""The few lines of Python that show a counterexample again."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+
+from streamtight.stream.dependence import Dependence
+from streamtight.stream.event import FieldType, Kind, origin
+from streamtight.stream.schedule import Schedule
+
+
+def replay_code(
+    verb: str,
+    arguments: Sequence[str],
+    jobs: Mapping[str, object],
+    kinds: Iterable[Kind],
+    schedule: Schedule,
+    *,
+    pick: str | None = None,
+) -> str:
+    """The imports, the kinds, the schedule and the call, ready to be pasted.
+
+    `jobs` are what the call names; what cannot be imported, as it was made inside a function, is named in a comment.
+    """
+    shown = [*kinds, *(event.kind for event in schedule.events)]
+    lines = ["import streamtight as tight", "from streamtight import *", *_imports_of(shown)]
+    for name, job in jobs.items():
+        module, path = getattr(job, "__module__", None), getattr(job, "__qualname__", "")
+        if module and module != "__main__" and path == name:
+            lines.append(f"from {module} import {name}")
+        else:
+            lines.append(f"# {name}: as in your own code")
+    lines += definitions(shown)
+    lines.append(f"schedule = {schedule.code()}")
+    lines.append(f"verdict = tight.{verb}({', '.join(arguments)}){'' if pick is None else f'[{pick!r}]'}")
+    return "\n".join([*lines, "print(verdict.story())"])
+
+
+def definitions(kinds: Iterable[Kind]) -> list[str]:
+    """The lines that define these kinds, each after those that it is made of."""
+    ordered: dict[Kind, None] = {}
+    for kind in kinds:
+        _visit(kind, ordered)
+    return [
+        f"{kind.name} = tight.Kind({', '.join([repr(kind.name), *_fields(kind)])})"
+        for kind in ordered
+        if kind.name.isidentifier()
+    ]
+
+
+def _visit(kind: Kind, ordered: dict[Kind, None]) -> None:
+    for declared in kind.fields.values():
+        for inner in _kinds_in(declared):
+            _visit(inner, ordered)
+    ordered.setdefault(kind)
+
+
+def _kinds_in(declared: FieldType) -> list[Kind]:
+    if isinstance(declared, Kind):
+        return [declared]
+    return [kind for part in typing.get_args(declared) for kind in _kinds_in(part)]
+
+
+def _fields(kind: Kind) -> list[str]:
+    plain = [f"{name}={_type_code(declared)}" for name, declared in kind.fields.items() if name.isidentifier()]
+    odd = {name: declared for name, declared in kind.fields.items() if not name.isidentifier()}
+    return plain + ([f"**{{{', '.join(f'{n!r}: {_type_code(d)}' for n, d in odd.items())}}}"] if odd else [])
+
+
+def _type_code(declared: FieldType) -> str:
+    if isinstance(declared, Kind):
+        return declared.name
+    arguments = typing.get_args(declared)
+    if origin(declared) is typing.Annotated:
+        return f"typing.Annotated[{_type_code(arguments[0])}, {', '.join(map(repr, arguments[1:]))}]"
+    if origin(declared) in (tuple, dict):
+        inner = ", ".join("..." if part is ... else _type_code(part) for part in arguments)
+        return f"{'tuple' if origin(declared) is tuple else 'dict'}[{inner}]"
+    if arguments:
+        return " | ".join("None" if part is type(None) else _type_code(part) for part in arguments)
+    module = "" if declared.__module__ == "builtins" else f"{declared.__module__}."
+    return f"{module}{declared.__qualname__}"
+
+
+def _imports_of(kinds: Iterable[Kind]) -> list[str]:
+    text = " ".join(definitions(kinds))
+    lines = [f"import {module}" for module in ("datetime", "typing") if f"{module}." in text]
+    return lines + (["import decimal", "from decimal import Decimal"] if "decimal." in text else [])
+
+
+def relation_code(upto: Dependence) -> str:
+    """A relation as it can be pasted; if it has a function in it, its text only names it."""
+    text = repr(upto)
+    try:
+        compile(text, "", "eval")
+    except SyntaxError:
+        return f"...  # {text}\n"
+    return text
