@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 import streamtight as tight
 from streamtight import Cause, Kind, Restart, Schedule
 from streamtight.errors import JobError
+from streamtight.spark.engine import Output
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -158,17 +160,82 @@ def test_a_flush_after_a_restart_in_the_last_batch_closes_every_window(replay: b
     assert rows_of(run.steps[-1]) == [(0, "a", 2)]
 
 
-def test_a_flush_of_a_stateless_job_adds_an_empty_step() -> None:
-    run = tight.run(lambda rows: rows.select("k"), schedule([("a", 1)]), takes=T, flush=True)
+def built_by(job: Callable[[DataFrame], DataFrame], question: Schedule) -> tuple[tight.Run, int]:
+    """A flushed run, and how often the job was built for it: once for every start."""
+    built = []
 
-    assert [(step.cause.value, rows_of(step)) for step in run.steps] == [("data", [("a",)]), ("flush", [])]
+    def counted(rows: DataFrame) -> DataFrame:
+        built.append(rows)
+        return job(rows)
+
+    return tight.run(counted, question, takes=T, flush=True), len(built)
 
 
-def test_a_flush_of_a_count_without_a_watermark_changes_nothing() -> None:
-    run = tight.run(lambda rows: rows.groupBy("k").count(), schedule([("a", 1)]), takes=T, mode="update", flush=True)
+def test_a_flush_is_not_worth_a_restart_if_there_is_no_watermark() -> None:
+    run, builds = built_by(lambda rows: rows.select("k"), schedule([("a", 1)]))
 
-    assert [rows_of(step) for step in run.steps] == [[("a", 1)], []]
+    assert [(step.cause.value, rows_of(step)) for step in run.steps] == [("data", [("a",)])]
+    assert builds == 1
+
+
+def test_restarts_and_replays_of_a_job_without_a_watermark_come_without_a_flush() -> None:
+    restarts = (Restart(0), Restart(1, replay=True))
+
+    run, builds = built_by(lambda rows: rows.select("k"), schedule([("a", 1)], [("b", 2)], restarts=restarts))
+
+    assert causes_of(run) == ["data", "data", "replay"]
+    assert builds == 3
+
+
+@pytest.mark.parametrize("mode", ["update", "complete"])
+def test_a_flush_of_a_count_without_a_watermark_changes_nothing(mode: str) -> None:
+    def count(rows: DataFrame) -> DataFrame:
+        return rows.groupBy().count()
+
+    question = schedule([("a", 1)])
+
+    run = tight.run(count, question, takes=T, mode=mode, flush=True)
+
+    assert run.batches == tight.run(count, question, takes=T, mode=mode).batches
     assert run.open_rows == 1
+
+
+def test_a_watermark_is_flushed_though_the_first_batches_have_no_rows() -> None:
+    run, builds = built_by(in_windows, schedule([], [], [("a", 1)]))
+
+    assert causes_of(run)[-1] == "flush"
+    assert rows_of(run.steps[-1]) == [(0, "a", 1)]
+    assert builds == 2
+
+
+def test_a_watermark_is_flushed_though_no_row_reaches_it() -> None:
+    for job, question in [
+        (in_windows, schedule([], [])),
+        (lambda rows: in_windows(rows.filter("false")), schedule([("a", 1)])),
+        (lambda rows: in_windows(rows).limit(0), schedule([("a", 1)])),
+    ]:
+        run, _ = built_by(job, question)
+
+        assert (run.steps[-1].cause, run.steps[-1].watermark) == (Cause.FLUSH, END_OF_TIME)
+
+
+def test_a_watermark_of_an_input_without_rows_is_flushed() -> None:
+    def both(left: DataFrame, right: DataFrame) -> DataFrame:
+        once = left.withWatermark("t", "5 seconds").dropDuplicatesWithinWatermark(["k"]).select("k")
+        return once.union(right.select("k2"))
+
+    run = tight.run(both, Schedule.of([U("a", at(1))]), takes={"left": T, "right": U}, flush=True)
+
+    assert causes_of(run) == ["data", "flush"]
+
+
+def test_a_flush_comes_if_spark_did_not_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamtight.spark.jvm.Output", lambda batch, rows, report: Output(batch, rows))
+
+    run, builds = built_by(lambda rows: rows.select("k"), schedule([("a", 1)]))
+
+    assert causes_of(run) == ["data", "flush"]
+    assert builds == 2
 
 
 def test_a_flush_makes_no_row_up() -> None:

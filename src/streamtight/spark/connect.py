@@ -10,7 +10,7 @@ What is lost: empty partitions at the end of an output leave no trace, so they a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ class ConnectEngine:
             )
 
     def stream(
-        self, build: Build, feeds: Sequence[Feed], pieces: Sequence[Piece], *, mode: str, folder: Path, limit: float
+        self, build: Build, feeds: Sequence[Feed], pieces: Iterable[Piece], *, mode: str, folder: Path, limit: float
     ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
         """Run the pieces one after another, with one checkpoint in this folder."""
         deadline = time.monotonic() + limit

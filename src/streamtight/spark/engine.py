@@ -6,7 +6,7 @@ import contextlib
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -89,9 +89,12 @@ class Engine(Protocol):
     """A way of running jobs: in this process's JVM, or through Spark Connect."""
 
     def stream(
-        self, build: Build, feeds: Sequence[Feed], pieces: Sequence[Piece], *, mode: str, folder: Path, limit: float
+        self, build: Build, feeds: Sequence[Feed], pieces: Iterable[Piece], *, mode: str, folder: Path, limit: float
     ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
-        """Run the pieces one after another, with one checkpoint in this folder."""
+        """Run the pieces one after another, with one checkpoint in this folder.
+
+        A piece is asked for only when the answer to the one before was taken: whether there is one may depend on it.
+        """
 
     def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
         """What a stopped job keeps in its state: for each operator its name, columns and rows."""
@@ -106,17 +109,18 @@ class Engine(Protocol):
 @contextlib.contextmanager
 def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
     """The session with these settings, and afterwards with its own again."""
-    own = dict(spark.conf.getAll)
+    # One by one: to read all of them ends in an exception inside Py4J, which takes longer than a small job.
+    own = {name: spark.conf.get(name, None) for name in wanted}
     try:
         for name, value in wanted.items():
             spark.conf.set(name, value)
         yield
     finally:
-        for name in wanted:
-            if name in own:
-                spark.conf.set(name, own[name])
-            else:
+        for name, before in own.items():
+            if before is None:
                 spark.conf.unset(name)
+            else:
+                spark.conf.set(name, before)
 
 
 @contextlib.contextmanager

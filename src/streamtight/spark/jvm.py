@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ class JvmEngine:
         self._driver_class = _load_classes(spark)
 
     def stream(
-        self, build: Build, feeds: Sequence[Feed], pieces: Sequence[Piece], *, mode: str, folder: Path, limit: float
+        self, build: Build, feeds: Sequence[Feed], pieces: Iterable[Piece], *, mode: str, folder: Path, limit: float
     ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
         """Run the pieces one after another, with one checkpoint in this folder."""
         deadline = time.monotonic() + limit

@@ -29,6 +29,7 @@ from streamtight.spark.rows import Kinds, kinds_of
 from streamtight.spark.run import (
     LIMIT,
     ONE_AT_A_TIME,
+    STATIC,
     Job,
     Takes,
     builder,
@@ -67,20 +68,22 @@ def run_many(
     gives: Kinds | None = None,
     mode: str = "append",
     by: str | None = None,
+    flush: bool = False,
     limit: float = LIMIT,
     spark: SparkSession | None = None,
 ) -> Packed:
     """A run of the job for each schedule, as few queries as its plan permits.
 
     `by` is the name of a column that the job carries through: it is added to the input, an integer that is different
-    for each schedule, and taken off the output again. `limit` holds for each query.
+    for each schedule, and taken off the output again. `flush` is what it is for `run`; a job with a watermark to
+    flush is never packed. `limit` holds for each query.
     """
     if isinstance(schedules, Schedule):
         schedules = [schedules]
     for schedule in schedules:
         require_batches(schedule)
     spark = spark or session()
-    asked = _Asked(job, takes, gives, mode, limit, spark)
+    asked = _Asked(job, takes, gives, mode, flush, limit, spark)
     reasons: list[str] = []
     ways: list[tuple[str, str, Callable[[], Sequence[Run]]]] = [
         ("in turn", "in turn", lambda: asked.in_turn(schedules)),
@@ -108,6 +111,7 @@ class _Asked:
     takes: Takes
     gives: Kinds | None
     mode: str
+    flush: bool
     limit: float
     spark: SparkSession
 
@@ -118,6 +122,7 @@ class _Asked:
             takes=takes or self.takes,
             gives=gives or self.gives,
             mode=self.mode,
+            flush=self.flush,
             limit=self.limit,
             spark=self.spark,
         )
@@ -132,8 +137,8 @@ class _Asked:
                 raise
 
     def _require_packable(self, schedules: Sequence[Schedule]) -> None:
-        if self.mode == "batch":
-            raise _CannotPackError("a batch job may look at all of its input at once")
+        if self.mode in STATIC:
+            raise _CannotPackError(f"{STATIC[self.mode]} may look at all of its input at once")
         if is_connect(self.spark):
             raise _CannotPackError("a Spark Connect session does not show the plan")
         if any(schedule.restarts for schedule in schedules):
@@ -308,6 +313,34 @@ def _require_row_wise(expression: Any, mine: int | None, by: str) -> None:
         if kind.startswith("Python"):
             raise _CannotPackError(f"{inner.toString()} may look at other rows of its batch")
         waiting += _listed(inner.children())
+
+
+def grouping_columns(job: Job, *, takes: Takes, spark: SparkSession) -> tuple[str, ...] | None:
+    """The columns of a streaming job's output that its last groupBy groups by; None if the plan does not show them."""
+    if is_connect(spark):
+        return None
+    asked = _Asked(job, takes, None, "update", False, LIMIT, spark)
+    try:
+        _, output = asked._probe(takes)
+    except _CannotPackError:
+        return None
+    for node in _nodes(output):
+        if node.nodeName() == "Aggregate":
+            grouping = _listed(node.groupingExpressions())
+            made = _listed(node.aggregateExpressions())
+            keys = [one for one in made if any(_is_of(one, group) for group in grouping)]
+            ids = {int(one.exprId().id()) for one in keys}
+            columns = _listed(output._jdf.queryExecution().analyzed().output())
+            names = tuple(column.name() for column in columns if int(column.exprId().id()) in ids)
+            return names if len(names) == len(grouping) else None
+    return None
+
+
+def _is_of(column: Any, group: Any) -> bool:
+    """Is this output column of an aggregate one of its groups, perhaps under another name?"""
+    inner = column.child() if column.getClass().getSimpleName() == "Alias" else column
+    outer = group.child() if group.getClass().getSimpleName() == "Alias" else group
+    return bool(inner.semanticEquals(group) or inner.semanticEquals(outer))
 
 
 def _listed(scala_seq: Any) -> list[Any]:

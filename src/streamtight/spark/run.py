@@ -1,11 +1,12 @@
 """Drive a job with a schedule: exactly these rows in exactly this micro-batch and partition, and every output row back.
 
-A job is the user's own function of DataFrames. `takes` says what its input holds; a dict for several inputs, which
-the job gets as keyword arguments. `gives` says what comes out; without it, the output's own columns do.
+A job is the user's own function of DataFrames, or of RDDs. `takes` says what its input holds; a dict for several
+inputs, which the job gets as keyword arguments. `gives` says what comes out; without it, the output's own columns do.
 
     run(job, schedule, takes=GPS)                                       one input
     run(job, schedule, takes={"rides": Ride, "fares": Fare})            several: job(rides=..., fares=...)
     run(job, schedule, takes=GPS, mode="batch")                         a static DataFrame instead of a stream
+    run(job, schedule, takes=GPS, mode="rdd")                           an RDD of Rows instead of a DataFrame
 
 This module checks the question and puts the answer together; the engines, `jvm.py` and `connect.py`, move the rows.
 """
@@ -20,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, NullType, StringType, StructField, StructType
@@ -33,10 +34,17 @@ from streamtight.spark.session import fast_folder, is_connect, session
 from streamtight.stream.event import RESERVED, Event, Kind
 from streamtight.stream.schedule import Batch, Schedule
 
-Job = Callable[..., DataFrame | Mapping[str, DataFrame]]
+if TYPE_CHECKING:
+    from pyspark import RDD  # not at run time, since a PySpark that knows Spark Connect only has none
+
+    from streamtight.spark.rdd import BuildRDD
+
+Job = Callable[..., "DataFrame | Mapping[str, DataFrame] | RDD[Any] | Mapping[str, RDD[Any]]"]
 Takes = Kinds | Mapping[str, Kinds]
 
-MODES = ("append", "update", "complete", "batch")
+STATIC = {"batch": "a batch job", "rdd": "an RDD job"}
+"""The modes in which a job has all the batches of the schedule at once, and what messages call such a job."""
+MODES = ("append", "update", "complete", *STATIC)
 ONE_AT_A_TIME = threading.RLock()
 """Held during a run: it changes settings of the session, which another one would see."""
 LIMIT = 120.0
@@ -59,14 +67,18 @@ def run(
     """What the job makes of this schedule, step by step.
 
     `mode` is the output mode of a stream (append, update, complete), or "batch" for a static DataFrame, which has all
-    the batches of the schedule at once. `output` picks one of the DataFrames of a job that returns a dict of them.
-    `flush` ends the stream with an empty batch for which the watermark is at the end of time, so that the last
-    window closes; no row is made up for that. `show_open` reads what the job still keeps in its state at the end, into
+    the batches of the schedule at once, or "rdd" for the same as an RDD of Rows. `output` picks one of the DataFrames
+    of a job that returns a dict of them. `flush` ends the stream with an empty batch for which the watermark is at the
+    end of time, so that the last window closes; no row is made up for that, and a job without a watermark, for which
+    nothing would close, gets no such batch. `show_open` reads what the job still keeps in its state at the end, into
     `Run.open`. A run that takes longer than `limit` seconds raises TimeLimitError.
     """
     inputs = tables_of(takes)
     _require_sensible(schedule, inputs, mode, flush, limit)
-    chosen = None if gives is None else Table(kinds_of(gives, "gives"))
+    kinds = None if gives is None else kinds_of(gives, "gives")
+    if mode == "rdd":
+        return _run_rdd(job, schedule, inputs, kinds, output, limit, spark or session())
+    chosen = None if kinds is None else Table(kinds)
     spark = spark or session()
     build_job = builder(job, inputs, output, wants_stream=mode != "batch")
 
@@ -86,12 +98,32 @@ def run(
         feeds = [_feed(table, schedule.batches) for table in inputs.values()]
         steps: list[Step] = []
         with _checkpoint() as folder:
-            pieces = _pieces(schedule, flush)
+            pieces = _pieces(schedule, lambda: flush and _may_have_watermark(steps))
             for piece, columns, outputs in engine.stream(build, feeds, pieces, mode=mode, folder=folder, limit=limit):
                 table = chosen or _own_table(job, columns)
                 steps += [_step(out, piece, schedule, _events(out.partitions, table, columns)) for out in outputs]
             still_open = _open(engine.state(folder)) if show_open else None
         return Run(tuple(steps), still_open)
+
+
+def _run_rdd(
+    job: Job,
+    schedule: Schedule,
+    inputs: Mapping[str | None, Table],
+    kinds: Sequence[Kind] | None,
+    output: str | None,
+    limit: float,
+    spark: SparkSession,
+) -> Run:
+    from streamtight.spark.rdd import events_of, require_rdds, run_rdd
+
+    require_rdds(spark)
+    given = _all_at_once(schedule)
+    feeds = [_feed(table, (given,)) for table in inputs.values()]
+    build = _rdd_builder(job, inputs, output)
+    with ONE_AT_A_TIME, _no_queries_left(spark), no_views_left(spark):
+        partitions = run_rdd(spark, build, feeds, shuffle_partitions=schedule.shuffle_partitions, limit=limit)
+    return Run((Step(0, Cause.DATA, given, events_of(partitions, kinds, _own_name(job))),))
 
 
 def run_all(
@@ -154,9 +186,9 @@ def _require_sensible(
     require_batches(schedule)
     if mode not in MODES:
         raise TraceError("run(mode=...)", needed="one of " + ", ".join(MODES), came=repr(mode), hint="mode='append'")
-    if mode == "batch" and (flush or schedule.restarts):
+    if mode in STATIC and (flush or schedule.restarts):
         raise TraceError(
-            "run(mode='batch')",
+            f"run(mode={mode!r})",
             needed="a schedule without restarts, and no flush",
             came="flush=True" if flush else repr(schedule.restarts),
             hint="a streaming mode: append, update or complete",
@@ -213,37 +245,31 @@ def _all_at_once(schedule: Schedule) -> Batch:
     )
 
 
-def _pieces(schedule: Schedule, flush: bool) -> list[Piece]:
-    """Where the job starts and stops."""
-    pieces, first, replays = [], 0, False
+def _pieces(schedule: Schedule, flushes: Callable[[], bool]) -> Iterator[Piece]:
+    """Where the job starts and stops; whether a flush follows is asked when all the others have run."""
+    first, replays = 0, False
     for restart in schedule.restarts:
-        pieces.append(Piece(first, restart.after, replays=replays))
+        yield Piece(first, restart.after, replays=replays)
         first, replays = restart.after + 1, restart.replay
     last = len(schedule.batches) - 1
-    pieces.append(Piece(first, last, replays=replays, is_end=True))
-    if flush:
-        pieces.append(Piece(last + 1, last, flushes=True))
-    return pieces
+    yield Piece(first, last, replays=replays, is_end=True)
+    if flushes():
+        yield Piece(last + 1, last, flushes=True)
+
+
+def _may_have_watermark(steps: Sequence[Step]) -> bool:
+    """Is there something that a flush could close? Yes if Spark did not report, since then nothing is known.
+
+    Spark reports a watermark with every batch of a job that has one, with batches without rows too.
+    """
+    return not steps or any(step.watermark is not None or step.state_rows is None for step in steps)
 
 
 def builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *, wants_stream: bool) -> Build:
     """The job as a function from the inputs' DataFrames to the one DataFrame that is asked about."""
 
     def build(frames: list[DataFrame]) -> DataFrame:
-        named = {} if None in inputs else dict(zip(_names(inputs), frames, strict=True))
-        _require_parameters(job, [] if named else frames, named)
-        made = job(**named) if named else job(frames[0])
-        if isinstance(made, Mapping):
-            if output is None or output not in made:
-                raise _wrong_job(
-                    job,
-                    "output=... to name one of its DataFrames",
-                    f"output={output!r}; the job returns {', '.join(map(repr, made))}",
-                    f"output={next(iter(made), 'name')!r}, or run_all",
-                )
-            made = made[output]
-        elif output is not None:
-            raise _wrong_job(job, f"a dict with {output!r} in it", type(made).__name__, "leave out output=")
+        made = _returned(job, inputs, output, frames, "DataFrame")
         if not isinstance(made, DataFrame):
             raise _wrong_job(job, "a DataFrame", repr(made), "return the DataFrame itself, before writeStream or write")
         if made.isStreaming != wants_stream:
@@ -255,11 +281,47 @@ def builder(job: Job, inputs: Mapping[str | None, Table], output: str | None, *,
     return build
 
 
-def _require_parameters(job: Job, frames: Sequence[DataFrame], named: Mapping[str, DataFrame]) -> None:
+def _rdd_builder(job: Job, inputs: Mapping[str | None, Table], output: str | None) -> BuildRDD:
+    """The job as a function from the inputs' RDDs to the one RDD that is asked about."""
+    from pyspark import RDD
+
+    def build(rdds: list[RDD[Any]]) -> RDD[Any]:
+        made = _returned(job, inputs, output, rdds, "RDD")
+        if not isinstance(made, RDD):
+            is_frame = isinstance(made, DataFrame)
+            hint = ".rdd of that DataFrame" if is_frame else "return the RDD itself, before collect or another action"
+            raise _wrong_job(job, "an RDD", repr(made), hint)
+        return made
+
+    return build
+
+
+def _returned(
+    job: Job, inputs: Mapping[str | None, Table], output: str | None, given: Sequence[object], what: str
+) -> object:
+    """What the job returns for these inputs, each a `what`; of several outputs the one that is asked about."""
+    named = {} if None in inputs else dict(zip(_names(inputs), given, strict=True))
+    _require_parameters(job, [] if named else given, named, what)
+    made: object = job(**named) if named else job(given[0])
+    if isinstance(made, Mapping):
+        if output is None or output not in made:
+            raise _wrong_job(
+                job,
+                f"output=... to name one of its {what}s",
+                f"output={output!r}; the job returns {', '.join(map(repr, made))}",
+                f"output={next(iter(made), 'name')!r}, or run_all",
+            )
+        return made[output]
+    if output is not None:
+        raise _wrong_job(job, f"a dict with {output!r} in it", type(made).__name__, "leave out output=")
+    return made
+
+
+def _require_parameters(job: Job, given: Sequence[object], named: Mapping[str, object], what: str) -> None:
     try:
-        inspect.signature(job).bind(*frames, **named)
+        inspect.signature(job).bind(*given, **named)
     except TypeError as error:
-        inputs = ", ".join(named) or "one DataFrame"
+        inputs = ", ".join(named) or f"one {what}"
         hint = "takes={...} with the names of the job's parameters" if named else "takes={...} for several inputs"
         raise _wrong_job(
             job, f"a function of {inputs}", f"one that does not fit: {error}", hint, "the job {}"
@@ -282,8 +344,12 @@ def _wrong_job(job: Job, needed: str, came: str, hint: str, what: str = "what {}
 
 def _own_table(job: Job, columns: StructType) -> Table:
     """The table of an output that the user did not describe: one kind, named after the job, with its columns."""
-    name = getattr(job, "__name__", "")
-    return Table([kind_of(name if name.isidentifier() else "output", columns)])
+    return Table([kind_of(_own_name(job), columns)])
+
+
+def _own_name(job: Job) -> str:
+    name: str = getattr(job, "__name__", "")
+    return name if name.isidentifier() else "output"
 
 
 def _events(partitions: Sequence[Sequence[Row]], table: Table, columns: StructType) -> Batch:
