@@ -11,13 +11,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streamtight import errors as errors
     from streamtight.errors import StreamtightError as StreamtightError
+    from streamtight.method.compare.matcher import Difference as Difference
+    from streamtight.method.compare.matcher import Matcher as Matcher
+    from streamtight.method.compare.oracle import allowed as allowed
+    from streamtight.method.compare.oracle import expected as expected
+    from streamtight.method.compare.oracle import one_of as one_of
     from streamtight.program.run import Cause as Cause
     from streamtight.program.run import Run as Run
     from streamtight.program.run import Step as Step
     from streamtight.report.write import write_report as write_report
+    from streamtight.source.generate import Source as Source
+    from streamtight.source.generate import generated as generated
+    from streamtight.source.generate import listed as listed
     from streamtight.source.shrink import smallest_failing as smallest_failing
+    from streamtight.spark.compare import compare as compare
+    from streamtight.spark.compare import laws as laws
     from streamtight.spark.pack import Packed as Packed
     from streamtight.spark.pack import run_many as run_many
+    from streamtight.spark.recorded import recorded as recorded
     from streamtight.spark.run import run as run
     from streamtight.spark.run import run_all as run_all
     from streamtight.spark.session import session as session
@@ -26,8 +37,11 @@ if TYPE_CHECKING:
     from streamtight.stream.dependence import between as between
     from streamtight.stream.dependence import depends as depends
     from streamtight.stream.dependence import ordered as ordered
+    from streamtight.stream.dependence import punctuation as punctuation
     from streamtight.stream.dependence import same as same
     from streamtight.stream.dependence import unordered as unordered
+    from streamtight.stream.equality import Equality as Equality
+    from streamtight.stream.equality import equality as equality
     from streamtight.stream.event import Event as Event
     from streamtight.stream.event import Kind as Kind
     from streamtight.stream.schedule import Race as Race
@@ -61,18 +75,25 @@ _HOMES = {
         "same",
         "barrier",
         "between",
+        "punctuation",
         "depends",
     ],
+    "streamtight.stream.equality": ["Equality", "equality"],
     "streamtight.stream.schema": ["Schema", "Bag", "Seq", "Sync", "PartitionBy", "Par", "schema_of"],
     "streamtight.stream.trace": ["Trace"],
     "streamtight.stream.schedule": ["Schedule", "Restart", "Race", "find_race"],
     "streamtight.verdict": ["Verdict", "Outcome", "Scope", "Counterexample", "combine"],
     "streamtight.program.run": ["Run", "Step", "Cause"],
+    "streamtight.source.generate": ["Source", "generated", "listed"],
     "streamtight.source.shrink": ["smallest_failing"],
+    "streamtight.method.compare.matcher": ["Matcher", "Difference"],
+    "streamtight.method.compare.oracle": ["expected", "one_of", "allowed"],
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
     "streamtight.spark.run": ["run", "run_all"],
     "streamtight.spark.pack": ["run_many", "Packed"],
+    "streamtight.spark.compare": ["compare", "laws"],
+    "streamtight.spark.recorded": ["recorded"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

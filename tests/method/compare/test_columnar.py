@@ -263,8 +263,10 @@ def test_there_is_one_nan_and_one_zero(kind: pa.DataType, way: str) -> None:
 def test_wide_numbers_of_two_key_columns_do_not_run_into_each_other() -> None:
     matcher = Columnar("keyed", key=("i", "j"))
 
-    assert matcher.feed(0, pa.table({"i": [2**61, 0], "j": [0, 0], "v": [1, 1]}))
-    assert matcher.feed(1, pa.table({"i": [0, 0], "j": [2**61, 0], "v": [2, 1]}))
+    # Eight values in the second: in 64 bits, 8 * 2**61 is 0.
+    second = [0, 2**61, 1, 2, 3, 4, 5, 6]
+    assert matcher.feed(0, pa.table({"i": [2**61, *[0] * 7], "j": second, "v": [1] * 8}))
+    assert matcher.feed(1, pa.table({"i": [0] * 8, "j": second, "v": [2, *[1] * 7]}))
 
     assert (matcher.unmatched(0)[1], matcher.unmatched(1)[1]) == ([1], [1])
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
-from streamtight.errors import JobError
+from streamtight.errors import JobError, StreamtightError
 from streamtight.method.compare.oracle import Oracle
 from streamtight.method.compare.outputs import Consumer, Equal, Finding, difference, rows
 from streamtight.method.compare.search import Progress, Question, Runner, search
@@ -54,7 +54,7 @@ class Asked(Generic[Job]):
         """The verdict of the search."""
         if self.fixed is not None:
             fixed = self.fixed
-            question = replace(question, schedule=lambda trace, rng: fixed)
+            question = replace(question, schedule=lambda trace, rng: fixed, shrinks=False)
         runs = 1 if self.fixed is not None else self.runs
         return search(question, runs=runs, seed=self.seed, progress=self.progress)
 
@@ -217,10 +217,11 @@ def _as_reference(runner: Runner, mode: str | None) -> Runner:
     def run(schedules: Sequence[Schedule], packed: bool) -> Sequence[Run]:
         try:
             return runner(schedules, packed)
-        except JobError as error:
-            if mode == "batch":
-                raise _NotAsBatchError(error.raised or str(error)) from error
-            raise
+        except Exception as error:  # whatever the user's function raises when it is not given a stream
+            if mode != "batch" or (isinstance(error, StreamtightError) and not isinstance(error, JobError)):
+                raise
+            raised = error.raised if isinstance(error, JobError) else ""
+            raise _NotAsBatchError(raised or f"{type(error).__name__}: {error}") from error
 
     return run
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from streamtight.errors import StreamtightError, TimeLimitError
+from streamtight.errors import JobError, StreamtightError, TimeLimitError
 from streamtight.method.compare.outputs import Finding
 from streamtight.program.run import Run
 from streamtight.source.generate import Source
@@ -29,6 +29,8 @@ PACK = 12
 """How many schedules are given to the back end at once; the first packs are smaller, since most bugs show early."""
 SHRINK_LIMIT = 150
 """How many schedules are tried to make a counterexample smaller."""
+SHRINK_SECONDS = 30.0
+"""And how long: a person who waits wants the story, not the last event less."""
 SHUFFLE_PARTITIONS = 3
 
 Runner = Callable[[Sequence[Schedule], bool], Sequence[Run]]
@@ -55,6 +57,8 @@ class Question:
     promise: Dependence
     """What the order of a schedule must keep when it is shrunk."""
     why_vacuous: str = "neither job gave a row"
+    shrinks: bool = True
+    """Whether a failing schedule is made smaller; not if it was given to be tried as it is."""
     repeats: Callable[[Run, Run], Finding | None] | None = None
     """For a question about one job: how two of its runs on one schedule differ. Such a job breaks every law at once."""
 
@@ -93,32 +97,31 @@ def search(question: Question, *, runs: int, seed: int, progress: Progress | Non
         cost = {"seconds": seconds, "traces": float(done), "traces_per_minute": rate}
         return Verdict(question.claim, outcome, scope, found, reason, cost)
 
-    for size in _pack_sizes():
-        pack = [question.schedule(trace, rng) for trace in itertools.islice(traces, size)]
-        if not pack:
-            break
-        if len(pack) > 1:
-            # One number of shuffle partitions for all of them, so that they can share a run.
-            width = rng.randint(1, SHUFFLE_PARTITIONS)
-            pack = [replace(one, shuffle_partitions=width) if one.shuffle_partitions > 1 else one for one in pack]
-        try:
-            results = list(question.findings(pack, True))
-        except TimeLimitError as error:
-            return verdict(Outcome.UNDECIDED, reason=f"a run did not end within {error.seconds:g} seconds")
-        except StreamtightError as error:
-            error.add_note(f"while asking: {question.claim}")
-            raise
-        for schedule, (finding, some) in zip(pack, results, strict=True):
-            done += 1
-            produced = produced or some
-            if finding is None:
-                continue
-            counterexample = _confirmed(question, schedule)
-            if counterexample is not None:
-                return verdict(Outcome.FAILS, counterexample)
-            unconfirmed += 1
-        if progress is not None:
-            progress(done, runs)
+    try:
+        for size in _pack_sizes():
+            pack = [question.schedule(trace, rng) for trace in itertools.islice(traces, size)]
+            if not pack:
+                break
+            if len(pack) > 1:
+                # One number of shuffle partitions for all of them, so that they can share a run.
+                width = rng.randint(1, SHUFFLE_PARTITIONS)
+                pack = [replace(one, shuffle_partitions=width) if one.shuffle_partitions > 1 else one for one in pack]
+            for schedule, (finding, some) in zip(pack, list(question.findings(pack, True)), strict=True):
+                done += 1
+                produced = produced or some
+                if finding is None:
+                    continue
+                counterexample = _confirmed(question, schedule)
+                if counterexample is not None:
+                    return verdict(Outcome.FAILS, counterexample)
+                unconfirmed += 1
+            if progress is not None:
+                progress(done, runs)
+    except TimeLimitError as error:
+        return verdict(Outcome.UNDECIDED, reason=f"a run did not end within {error.seconds:g} seconds")
+    except StreamtightError as error:
+        error.add_note(f"while asking: {question.claim}")
+        raise
     if unconfirmed:
         return verdict(
             Outcome.UNDECIDED,
@@ -148,16 +151,26 @@ def _confirmed(question: Question, schedule: Schedule) -> Counterexample | None:
     if not any(question.finding(schedule) is not None for _ in range(RERUNS)):
         return None
 
+    started = time.perf_counter()
+
     def first_failing(candidates: Sequence[Schedule]) -> Schedule | None:
-        findings = question.findings(candidates, len(candidates) > 1)
-        return next((one for one, (finding, _) in zip(candidates, findings, strict=True) if finding is not None), None)
+        if time.perf_counter() - started > SHRINK_SECONDS:
+            return None
+        try:
+            findings = [finding for finding, _ in question.findings(candidates, True)]
+        except (JobError, TimeLimitError):
+            # A job may raise on an input that has less in it; that is another story than the one to be told.
+            if len(candidates) == 1:
+                return None
+            return next((one for one in candidates if first_failing([one]) is not None), None)
+        return next((one for one, finding in zip(candidates, findings, strict=True) if finding is not None), None)
 
     smallest = smallest_failing(
         schedule,
         promise=question.promise,
         simpler_events=question.source.simpler_events,
         first_failing=first_failing,
-        limit=SHRINK_LIMIT,
+        limit=SHRINK_LIMIT if question.shrinks else 0,
     )
     # The smallest was perhaps found in a packed run; if it never fails alone, the one that did is what we can show.
     for found in dict.fromkeys((smallest, schedule)):
