@@ -26,7 +26,10 @@ spark: $(READY) ## the tests that start a JVM, in one session
 
 bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/kernel.py
+	$(BIN)/python benchmarks/matcher.py
 	$(BIN)/python benchmarks/spark.py
+	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/live.py
 
 docs: $(READY) ## the documentation as a site in site/
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"

@@ -25,7 +25,7 @@ EVENTS = 100_000
 AHEAD = (0, 100, 1_000, 10_000)
 ROUNDS = 5
 
-# DiffStream in Java, one thread, same order: CPU time per event as measured for this project, with Java 17 on two cores.
+# DiffStream in Java, one thread, same order: CPU time per event, measured for this project with Java 17 on two cores.
 JAVA = {
     "bag": (0.135, 0.310, 2.50, 61.5),
     "keyed": (0.123, 0.320, 3.94, 220.0),

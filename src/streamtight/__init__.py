@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from streamtight.source.shrink import smallest_failing as smallest_failing
     from streamtight.spark.compare import compare as compare
     from streamtight.spark.compare import laws as laws
+    from streamtight.spark.live import LiveComparison as LiveComparison
+    from streamtight.spark.live import compare_live as compare_live
+    from streamtight.spark.live_book import Alarm as Alarm
+    from streamtight.spark.live_book import Metrics as Metrics
     from streamtight.spark.pack import Packed as Packed
     from streamtight.spark.pack import run_many as run_many
     from streamtight.spark.recorded import recorded as recorded
@@ -94,6 +98,8 @@ _HOMES = {
     "streamtight.spark.pack": ["run_many", "Packed"],
     "streamtight.spark.compare": ["compare", "laws"],
     "streamtight.spark.recorded": ["recorded"],
+    "streamtight.spark.live": ["compare_live", "LiveComparison"],
+    "streamtight.spark.live_book": ["Alarm", "Metrics"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -289,28 +289,29 @@ def _keyed(desk: Desk, key: tuple[str, ...]) -> Make:
                 except _NOT_KNOWN:
                     return desk.admits(event) and offer(event)
                 position = tick()
-                found = others.get(key)
-                if found is None:
-                    if not may_wait:
-                        return desk.refute(side, event, position)
-                    last = (event, position)
-                    first = mine.setdefault(key, last)
-                    if first is not last:
-                        if first.__class__ is deque:
-                            first.append(last)
-                        else:
-                            mine[key] = deque((first, last))
-                    return True
-                if found.__class__ is deque:
-                    if found[0][0] == event:
-                        found.popleft()
-                        if not found:
-                            del others[key]
+                if key in others:
+                    found = others[key]
+                    if found.__class__ is deque:
+                        if found[0][0] == event:
+                            found.popleft()
+                            if not found:
+                                del others[key]
+                            return True
+                    elif found[0] == event:
+                        del others[key]
                         return True
-                elif found[0] == event:
-                    del others[key]
-                    return True
-                return desk.refute(side, event, position)
+                    return desk.refute(side, event, position)
+                if not may_wait:
+                    return desk.refute(side, event, position)
+                if key in mine:
+                    first = mine[key]
+                    if first.__class__ is deque:
+                        first.append((event, position))
+                    else:
+                        mine[key] = deque((first, (event, position)))
+                else:
+                    mine[key] = (event, position)
+                return True
 
             return offer
 
