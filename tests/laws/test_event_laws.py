@@ -53,7 +53,7 @@ def any_event(draw: st.DrawFn) -> Event:
 @lawful
 def test_an_event_survives_pickling_and_copying(event: Event):
     """Equal, of the same kind and with the same hash, also with NaN anywhere inside."""
-    for other in (pickle.loads(pickle.dumps(event)), copy.deepcopy(event), copy.copy(event), event.replace()):  # noqa: S301
+    for other in (pickle.loads(pickle.dumps(event)), copy.deepcopy(event), copy.copy(event), event.replace()):
         assert other == event
         assert hash(other) == hash(event)
         assert other.kind is event.kind

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import lawful
 
+from streamtight.method.compare.engines import can_be_indexed
 from streamtight.method.compare.matcher import Matcher
 from streamtight.stream.dependence import Dependence, barrier, between, depends, ordered, punctuation, same, unordered
 from streamtight.stream.equality import equality
@@ -206,6 +207,35 @@ def test_an_equality_is_plain_equality_of_the_canonical_events(drawn):
         for side, event in events:
             answer = (matcher.left, matcher.right)[side](event)
             assert (twin.left, twin.right)[side](only_t(event.t)) is answer
+
+
+STRUCTURED = [upto for upto in RELATIONS if all(can_be_indexed(clause, upto.clauses) for clause in upto.clauses)]
+
+
+@given(st.sampled_from(STRUCTURED), st.randoms(use_true_random=False))
+@lawful
+def test_every_index_answers_on_long_streams_as_a_scan_does(upto, rng):
+    """The scan asks the relation about every pair, and is the twin of all the others."""
+    left = [rng.choice(EVENTS) for _ in range(60)]
+    right = list(Trace(left, upto).reordered(rng).events)
+    if rng.random() < 0.5:
+        place = rng.randrange(len(right) - 1)
+        right[place], right[place + 1] = right[place + 1], right[place]
+    streams = [iter(left), iter(right)]
+    sides = [0] * len(left) + [1] * len(right)
+    # One side runs ahead by up to so many events, as live streams do.
+    ahead = rng.choice([2, 10, 60])
+    sides = [
+        side for _, side in sorted((number % len(left) + rng.uniform(0, ahead), s) for number, s in enumerate(sides))
+    ]
+    indexed, scanned = Matcher(upto=upto), Matcher(upto=depends(upto.depends))
+    for side in sides:
+        event = next(streams[side])
+        agrees = (scanned.left, scanned.right)[side](event)
+        assert (indexed.left, indexed.right)[side](event) is agrees
+        assert indexed.unmatched == scanned.unmatched
+        if not agrees:
+            break
 
 
 @given(st.lists(st.sampled_from(EVENTS[:6]), max_size=4), st.lists(st.sampled_from(EVENTS[:6]), max_size=4))

@@ -21,11 +21,13 @@ of the enclosing function is the cheapest that Python has.
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import itertools
+import operator
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamtight.errors import DependenceError
@@ -36,6 +38,8 @@ Offer = Callable[[Event], bool]
 Scope = frozenset[Kind] | None
 """The kinds that can reach an engine; None for any."""
 
+_EMPTY_QUEUES = 4_096  # so many, and as many as are not empty, may be kept for keys that come again
+_EMPTY_ENGINES = 256
 _NOT_KNOWN = (LookupError, TypeError)  # what looking up the kind of something strange raises
 
 
@@ -66,7 +70,8 @@ class Desk:
     """What the engines of one matcher share: the positions, the kinds that were seen, and the refutation."""
 
     def __init__(self, require_known: Callable[[Event], None], starts: Sequence[Iterator[int]]) -> None:
-        self.ticks = (starts[0].__next__, starts[1].__next__)
+        self.positions = (starts[0], starts[1])
+        """Of either side, the position of the event that comes next: to be read with next()."""
         self.refuted_by: tuple[int, Event, int] | None = None
         """The side, the event and its position."""
         self._require_known = require_known
@@ -205,14 +210,14 @@ def _bag(desk: Desk) -> Make:
         waiting: tuple[dict[Event, Any], dict[Event, Any]] = ({}, {})
 
         def of_side(side: int, may_wait: bool) -> Offer:
-            mine, others, tick = waiting[side], waiting[1 - side], desk.ticks[side]
+            mine, others, positions = waiting[side], waiting[1 - side], desk.positions[side]
 
             def offer(event: Event) -> bool:
                 try:
                     known[event[0]]
                 except _NOT_KNOWN:
                     return desk.admits(event) and offer(event)
-                position = tick()
+                position = next(positions)
                 found = others.pop(event, None)
                 if found is None:
                     if not may_wait:
@@ -247,14 +252,14 @@ def _total(desk: Desk) -> Make:
         waiting: tuple[deque[tuple[Event, int]], ...] = (deque(), deque())  # one of them is always empty
 
         def of_side(side: int, may_wait: bool) -> Offer:
-            mine, others, tick = waiting[side], waiting[1 - side], desk.ticks[side]
+            mine, others, positions = waiting[side], waiting[1 - side], desk.positions[side]
 
             def offer(event: Event) -> bool:
                 try:
                     known[event[0]]
                 except _NOT_KNOWN:
                     return desk.admits(event) and offer(event)
-                position = tick()
+                position = next(positions)
                 if not others and may_wait:
                     mine.append((event, position))
                     return True
@@ -277,52 +282,66 @@ def _keyed(desk: Desk, key: tuple[str, ...]) -> Make:
     keys = desk.table(_getter(key))
 
     def make() -> Engine:
-        # For each key what waits: an event with its position, or a deque of these.
-        waiting: tuple[dict[Hashable, Any], dict[Hashable, Any]] = ({}, {})
+        # For each key what waits: event, position, event, position, and so on. A queue that has run empty stays for a
+        # while, since most keys come again.
+        waiting: tuple[dict[Hashable, deque[Any]], dict[Hashable, deque[Any]]] = ({}, {})
+        collects = (_collector(waiting[0], _EMPTY_QUEUES), _collector(waiting[1], _EMPTY_QUEUES))
 
         def of_side(side: int, may_wait: bool) -> Offer:
-            mine, others, tick = waiting[side], waiting[1 - side], desk.ticks[side]
+            mine, others, positions = waiting[side], waiting[1 - side], desk.positions[side]
+            collect = collects[side]
 
             def offer(event: Event) -> bool:
                 try:
                     key = keys[event[0]](event)
                 except _NOT_KNOWN:
                     return desk.admits(event) and offer(event)
-                position = tick()
-                if key in others:
-                    found = others[key]
-                    if found.__class__ is deque:
-                        if found[0][0] == event:
-                            found.popleft()
-                            if not found:
-                                del others[key]
-                            return True
-                    elif found[0] == event:
-                        del others[key]
+                position = next(positions)
+                queue = others.get(key)
+                if queue:
+                    if queue[0] == event:
+                        queue.popleft()
+                        queue.popleft()
                         return True
                     return desk.refute(side, event, position)
                 if not may_wait:
                     return desk.refute(side, event, position)
-                if key in mine:
-                    first = mine[key]
-                    if first.__class__ is deque:
-                        first.append((event, position))
-                    else:
-                        mine[key] = deque((first, (event, position)))
+                queue = mine.get(key)
+                if queue is None:
+                    mine[key] = deque((event, position))
+                    collect()
                 else:
-                    mine[key] = (event, position)
+                    queue.append(event)
+                    queue.append(position)
                 return True
 
             return offer
 
         def unmatched(side: int) -> Iterator[tuple[int, Event]]:
-            for found in waiting[side].values():
-                for event, position in found if found.__class__ is deque else (found,):
-                    yield position, event
+            for queue in waiting[side].values():
+                places = iter(queue)
+                for event in places:
+                    yield next(places), event
 
-        return _engine(of_side, lambda side: bool(waiting[side]), unmatched)
+        return _engine(of_side, lambda side: any(waiting[side].values()), unmatched)
 
     return make
+
+
+def _collector(
+    found: dict[Hashable, Any], spare: int, is_empty: Callable[[Any], bool] = operator.not_
+) -> Callable[[], None]:
+    """A function that removes the empty ones when there are more than twice as many as were not empty, and some."""
+    most = spare
+
+    def collect() -> None:
+        nonlocal most
+        if len(found) > most:
+            for key in [key for key, one in found.items() if is_empty(one)]:
+                del found[key]
+            most = 2 * len(found) + spare
+
+    return collect
 
 
 def _getter(key: tuple[str, ...]) -> Callable[[Kind], Callable[[Event], Hashable] | None]:
@@ -350,7 +369,7 @@ def _epochs(desk: Desk, marks: Select, make_inner: Make) -> Make:
         ahead = -1  # the side that is ahead; -1 if both are in the same epoch
 
         def of_side(side: int, may_wait: bool) -> Offer:
-            other, tick = 1 - side, desk.ticks[side]
+            other, positions = 1 - side, desk.positions[side]
 
             def offer(event: Event) -> bool:
                 try:
@@ -365,7 +384,7 @@ def _epochs(desk: Desk, marks: Select, make_inner: Make) -> Make:
 
             def offer_mark(event: Event) -> bool:
                 nonlocal ahead, current
-                position = tick()
+                position = next(positions)
                 if ahead == other:
                     engine, waiting, _ = ended[0]
                     if waiting != event or engine.holds(other):
@@ -409,7 +428,8 @@ def _split(desk: Desk, key: tuple[str, ...], make_inner: Make) -> Make:
     keys = desk.table(_getter(key))
 
     def make() -> Engine:
-        engines: dict[Hashable, Engine] = {}  # of those keys that have something unmatched
+        engines: dict[Hashable, Engine] = {}  # of the keys that have something unmatched, and some others
+        collect = _collector(engines, _EMPTY_ENGINES, lambda engine: not engine.holds(0) and not engine.holds(1))
 
         def of_side(side: int, may_wait: bool) -> Offer:
             def offer(event: Event) -> bool:
@@ -419,12 +439,9 @@ def _split(desk: Desk, key: tuple[str, ...], make_inner: Make) -> Make:
                     return desk.admits(event) and offer(event)
                 engine = engines.get(key)
                 if engine is None:
+                    collect()  # before: the new one is empty
                     engine = engines[key] = make_inner()
-                if not (engine.offers if may_wait else engine.settles)[side](event):
-                    return False
-                if not engine.holds(0) and not engine.holds(1):
-                    del engines[key]
-                return True
+                return (engine.offers if may_wait else engine.settles)[side](event)
 
             return offer
 
@@ -473,88 +490,119 @@ def _side_by_side(desk: Desk, plans: Sequence[tuple[Scope, Plan]]) -> Make:
 # -- every clause has an index ----------------------------------------------------------------------------------------
 
 
-_Role = tuple[Hashable, bool, bool, Any]
-"""What a clause knows of an event: the key, whether it is on the left, on the right, and its time, if that matters."""
-_NO_ROLE: _Role = (None, False, False, None)
+class _Role(NamedTuple):
+    """What an event is for one clause."""
+
+    book: _Book
+    key: Hashable
+    is_left: bool
+    is_right: bool
+    time: Any
+    """If the clause looks at times; None also for NaN, which is before nothing either."""
 
 
-@dataclass(slots=True, eq=False)
 class _Entry:
-    """An unmatched event, what each clause knows of it, and, for the clauses that look at times, two notes."""
+    """An unmatched event, and what the clauses that speak of it know of it."""
 
-    event: Event
-    position: int
-    value: Hashable
-    roles: tuple[_Role, ...]
-    """One for each clause."""
-    matched: bool = False
-    late_for: int = 0
-    """The position of the last mark before it that has a later time."""
-    pending: int = 0
-    """Of a mark: how many unmatched events with earlier times came before it, and not before an earlier such mark."""
-    mark: _Entry | None = None
-    """Of another event: the mark that counts it as pending."""
+    __slots__ = ("event", "late_for", "mark", "matched", "pending", "position", "roles")
+
+    def __init__(self, event: Event, position: int, roles: list[_Role]) -> None:
+        self.event = event
+        self.position = position
+        self.roles = roles
+        self.matched = False
+        self.late_for = 0
+        """The position of the last mark before it that has a later time."""
+        self.pending = 0
+        """Of a mark: how many unmatched events of earlier times came before it, and not before an earlier such mark."""
+        self.mark: _Entry | None = None
+        """Of another event: the mark that counts it as pending."""
 
 
 def index(desk: Desk, clauses: Sequence[Clause], canonical: Callable[[Event], Hashable] | None) -> Make:
     """Any union of clauses, and any equality that has a canonical value."""
-    kinds = desk.table(lambda kind: [_role_of(clause, kind) for clause in clauses])
+    kinds = desk.table(lambda kind: list(_parts_of(kind, clauses)))
 
     def make() -> Engine:
-        waiting: tuple[dict[Hashable, OrderedDict[int, _Entry]], ...] = ({}, {})  # by canonical value
+        # By canonical value what waits: an entry, or a deque of these.
+        waiting: tuple[dict[Hashable, Any], dict[Hashable, Any]] = ({}, {})
         books = [_TimeBook() if _time_of(clause) else _Book() for clause in clauses]
 
         def of_side(side: int, may_wait: bool) -> Offer:
-            mine, others, tick, other = waiting[side], waiting[1 - side], desk.ticks[side], 1 - side
+            mine, others, positions, other = waiting[side], waiting[1 - side], desk.positions[side], 1 - side
 
             def offer(event: Event) -> bool:
                 try:
-                    role_of = kinds[event[0]]
+                    parts = kinds[event[0]]
                 except _NOT_KNOWN:
                     return desk.admits(event) and offer(event)
-                roles = tuple([role(event) for role in role_of])
+                roles = []
+                for number, key, left, right, time in parts:
+                    is_left = left if left.__class__ is bool else left(event)
+                    is_right = right if right.__class__ is bool else right(event)
+                    if is_left or is_right:
+                        when = None if time is None else time(event)
+                        roles.append(
+                            _Role(books[number], key(event), is_left, is_right, when if when == when else None)
+                        )
                 value = event if canonical is None else canonical(event)
-                entry = _Entry(event, tick(), value, roles)
-                equals = others.get(value)
-                match = None if equals is None else next(iter(equals.values()))
-                for book, role in zip(books, roles, strict=True):
-                    if book.blocks(other, role, entry, match):
-                        return desk.refute(side, event, entry.position)
-                if match is None or equals is None:
-                    if not may_wait:
-                        return desk.refute(side, event, entry.position)
-                    mine.setdefault(value, OrderedDict())[entry.position] = entry
-                    for book, role in zip(books, roles, strict=True):
-                        book.add(side, role, entry)
+                position = next(positions)
+                match = found = others.get(value)
+                if found.__class__ is deque:
+                    match = found[0]
+                for role in roles:
+                    if role.book.blocks(other, role, match):
+                        return desk.refute(side, event, position)
+                if match is not None:
+                    if canonical is not None and roles != match.roles:
+                        raise _treats_equals_apart(event, roles, match)
+                    if found.__class__ is not deque:
+                        del others[value]
+                    else:
+                        others[value].popleft()
+                        if not found:
+                            del others[value]
+                    match.matched = True
+                    for role in match.roles:
+                        role.book.remove(other, role, match)
                     return True
-                if canonical is not None and roles != match.roles:
-                    raise _treats_equals_apart(clauses, entry, match)
-                del equals[match.position]
-                if not equals:
-                    del others[value]
-                match.matched = True
-                for book, role in zip(books, match.roles, strict=True):
-                    book.remove(other, role, match)
+                if not may_wait:
+                    return desk.refute(side, event, position)
+                entry = _Entry(event, position, roles)
+                first = mine.setdefault(value, entry)
+                if first is not entry:
+                    if first.__class__ is deque:
+                        first.append(entry)
+                    else:
+                        mine[value] = deque((first, entry))
+                for role in roles:
+                    role.book.add(side, role, entry)
                 return True
 
             return offer
 
         def unmatched(side: int) -> Iterator[tuple[int, Event]]:
-            return ((entry.position, entry.event) for equals in waiting[side].values() for entry in equals.values())
+            for found in waiting[side].values():
+                for entry in found if found.__class__ is deque else (found,):
+                    yield entry.position, entry.event
 
         return _engine(of_side, lambda side: bool(waiting[side]), unmatched)
 
     return make
 
 
-def _treats_equals_apart(clauses: Sequence[Clause], one: _Entry, other: _Entry) -> DependenceError:
-    apart = next(c for c, a, b in zip(clauses, one.roles, other.roles, strict=True) if a != b)
+def _treats_equals_apart(event: Event, roles: list[_Role], match: _Entry) -> DependenceError:
     return DependenceError(
-        apart.text,
+        "upto=",
         needed="a relation that treats equal events alike (if x depends on y, so does every x' that is equal to x)",
-        came=f"{other.event} and {one.event} are equal, but it orders them with other events",
+        came=f"{match.event} and {event} are equal, but it orders them with other events: "
+        f"{_spoken(match.roles)} and {_spoken(roles)}",
         hint="a relation that reads only what the equality compares",
     )
+
+
+def _spoken(roles: list[_Role]) -> str:
+    return ", ".join(repr(part) for role in roles for part in (role.key, role.time) if part is not None) or "none"
 
 
 def can_be_indexed(clause: Clause, clauses: Sequence[Clause]) -> bool:
@@ -563,10 +611,8 @@ def can_be_indexed(clause: Clause, clauses: Sequence[Clause]) -> bool:
         return True
     if _time_of(clause) is None:
         return False
-    in_order = Clause("", clause.key, clause.left, clause.left)
-    return any(
-        (c.key, c.left, c.right, c.pairwise) == (in_order.key, in_order.left, in_order.right, ()) for c in clauses
-    )
+    in_order = (clause.key, clause.left, clause.left, ())
+    return any((c.key, c.left, c.right, c.pairwise) == in_order for c in clauses)
 
 
 def _time_of(clause: Clause) -> str | None:
@@ -575,66 +621,75 @@ def _time_of(clause: Clause) -> str | None:
     return test.time if isinstance(test, Earlier) and test.marks == clause.left else None
 
 
-def _role_of(clause: Clause, kind: Kind) -> Callable[[Event], _Role]:
-    left, right = _decided(clause.left, kind), _decided(clause.right, kind)
-    if left is False and right is False:
-        return lambda event: _NO_ROLE
-    key = key_getter(kind, clause) if all(name in kind.fields for name in clause.key) else None
-    time = _time_of(clause)
+def _parts_of(kind: Kind, clauses: Sequence[Clause]) -> Iterator[tuple[int, Any, bool | Select, bool | Select, Any]]:
+    """For each clause that may speak of events of this kind: its number, and how to read off such an event its role."""
+    for number, clause in enumerate(clauses):
+        left, right = _decided(clause.left, kind), _decided(clause.right, kind)
+        if left is not False or right is not False:
+            time = _time_of(clause)
+            yield number, _key_or_error(kind, clause), left, right, time and _key_or_error(kind, Clause("", (time,)))
 
-    def role(event: Event) -> _Role:
-        is_left = left if isinstance(left, bool) else left(event)
-        is_right = right if isinstance(right, bool) else right(event)
-        if not (is_left or is_right):
-            return _NO_ROLE
-        when = None if time is None else getattr(event, time)
-        # NaN is before nothing, as if there were no time. The second getter raises: there is no such field.
-        return ((key or key_getter(kind, clause))(event), is_left, is_right, when if when == when else None)
 
-    return role
+def _key_or_error(kind: Kind, clause: Clause) -> Callable[[Event], Hashable]:
+    """Reads the key. A kind that lacks a field of it is wrong only if the clause selects an event of this kind."""
+    if all(name in kind.fields for name in clause.key):
+        return key_getter(kind, clause)
+    return lambda event: key_getter(kind, clause)(event)
 
 
 class _Book:
     """The unmatched events of either side that a clause speaks of, by key, in order of arrival."""
 
     def __init__(self) -> None:
-        self._queues: tuple[dict[tuple[Hashable, bool], OrderedDict[int, _Entry]], ...] = ({}, {})
+        # For each side, those on the clause's left and those on its right.
+        self._queues: list[tuple[dict[Hashable, OrderedDict[int, _Entry]], ...]] = [({}, {}), ({}, {})]
 
-    def blocks(self, side: int, role: _Role, entry: _Entry, match: _Entry | None) -> bool:
-        """Has this side an event that the clause orders with the entry and that came before the match?"""
-        key, is_left, is_right, _ = role
-        for mine, its in ((is_left, False), (is_right, True)):
-            queue = self._queues[side].get((key, its)) if mine else None
-            if queue and (match is None or next(iter(queue)) < match.position):
+    def blocks(self, side: int, role: _Role, match: _Entry | None) -> bool:
+        """Has this side an event that the clause orders with such a one, and that came before the match?"""
+        lefts, rights = self._queues[side]
+        for looks, queues in ((role.is_left, rights), (role.is_right, lefts)):
+            if looks and role.key in queues and (match is None or next(iter(queues[role.key])) < match.position):
                 return True
         return False
 
     def add(self, side: int, role: _Role, entry: _Entry) -> None:
-        key, is_left, is_right, _ = role
-        for mine, its in ((is_left, True), (is_right, False)):
-            if mine:
-                self._queues[side].setdefault((key, its), OrderedDict())[entry.position] = entry
+        for is_here, queues in zip((role.is_left, role.is_right), self._queues[side], strict=True):
+            if is_here:
+                if role.key not in queues:
+                    queues[role.key] = OrderedDict()
+                queues[role.key][entry.position] = entry
 
     def remove(self, side: int, role: _Role, entry: _Entry) -> None:
-        key, is_left, is_right, _ = role
-        for mine, its in ((is_left, True), (is_right, False)):
-            if mine:
-                queue = self._queues[side][key, its]
+        for is_here, queues in zip((role.is_left, role.is_right), self._queues[side], strict=True):
+            if is_here:
+                queue = queues[role.key]
                 del queue[entry.position]
                 if not queue:
-                    del self._queues[side][key, its]
+                    del queues[role.key]
 
 
-@dataclass(slots=True)
 class _Times:
     """The unmatched marks and the other events of one side and key."""
 
-    marks: deque[_Entry] = field(default_factory=deque)
-    peaks: deque[tuple[Any, _Entry]] = field(default_factory=deque)
-    """Those marks that no later mark exceeds in time: their times fall."""
-    loose: list[tuple[Any, int, _Entry]] = field(default_factory=list)
-    """A heap, by time, of the events that no mark counts as pending; also some that are matched by now."""
-    matched_in_heap: int = 0
+    __slots__ = ("loose", "marks", "matched_in_heap", "peaks")
+
+    def __init__(self) -> None:
+        self.marks: deque[_Entry] = deque()
+        self.peaks: deque[tuple[Any, _Entry]] = deque()
+        """Those marks that no later mark exceeds in time: their times fall."""
+        self.loose: list[tuple[Any, int, _Entry]] = []
+        """A heap, by time, of the events that no mark counts as pending; also some that are matched by now."""
+        self.matched_in_heap = 0
+
+    def drop_matched(self) -> None:
+        """Let no matched event be the first of the heap, and matched ones not be most of it."""
+        if 2 * self.matched_in_heap > len(self.loose) + 16:
+            self.loose = [one for one in self.loose if not one[2].matched]
+            heapq.heapify(self.loose)
+            self.matched_in_heap = 0
+        while self.loose and self.loose[0][2].matched:
+            heapq.heappop(self.loose)
+            self.matched_in_heap -= 1
 
 
 class _TimeBook(_Book):
@@ -648,55 +703,48 @@ class _TimeBook(_Book):
         super().__init__()
         self._times: tuple[dict[Hashable, _Times], ...] = ({}, {})
 
-    def blocks(self, side: int, role: _Role, entry: _Entry, match: _Entry | None) -> bool:
-        key, is_mark, _, time = role
-        times = self._times[side].get(key)
-        if times is None or time is None:
+    def blocks(self, side: int, role: _Role, match: _Entry | None) -> bool:
+        times = self._times[side].get(role.key)
+        if times is None or role.time is None:
             return False
-        if is_mark:
+        if role.is_left:
             if match is not None:
                 return match.pending > 0
-            _drop_matched(times)
-            return bool(times.loose) and bool(times.loose[0][0] < time)
+            return bool(times.loose) and bool(times.loose[0][0] < role.time)
         if match is not None:
             return bool(times.marks) and match.late_for >= times.marks[0].position
-        return bool(times.peaks) and bool(times.peaks[0][0] > time)
+        return bool(times.peaks) and bool(times.peaks[0][0] > role.time)
 
     def add(self, side: int, role: _Role, entry: _Entry) -> None:
-        key, is_mark, _, time = role
+        time = role.time
         if time is None:
             return
-        times = self._times[side].setdefault(key, _Times())
-        if is_mark:
-            while times.loose and times.loose[0][0] < time:
-                _, _, other = heapq.heappop(times.loose)
-                if other.matched:
-                    times.matched_in_heap -= 1
-                else:
-                    other.mark = entry
-                    entry.pending += 1
-            while times.peaks and times.peaks[-1][0] <= time:
-                times.peaks.pop()
-            times.peaks.append((time, entry))
-            times.marks.append(entry)
+        times = self._times[side].get(role.key)
+        if times is None:
+            times = self._times[side][role.key] = _Times()
+        if not role.is_left:
+            # The peaks fall in time, so the last one that is later than this event is found by halving.
+            later = bisect.bisect_left(times.peaks, True, key=lambda peak: not peak[0] > time)
+            entry.late_for = times.peaks[later - 1][1].position if later else 0
+            heapq.heappush(times.loose, (time, entry.position, entry))
             return
-        # The peaks fall in time, so the last one that is later than this event is found from the end by halving.
-        low, high = 0, len(times.peaks)
-        while low < high:
-            middle = (low + high) // 2
-            if times.peaks[middle][0] > time:
-                low = middle + 1
+        while times.loose and times.loose[0][0] < time:
+            _, _, other = heapq.heappop(times.loose)
+            if other.matched:
+                times.matched_in_heap -= 1
             else:
-                high = middle
-        entry.late_for = times.peaks[low - 1][1].position if low else 0
-        heapq.heappush(times.loose, (time, entry.position, entry))
+                other.mark = entry
+                entry.pending += 1
+        while times.peaks and times.peaks[-1][0] <= time:
+            times.peaks.pop()
+        times.peaks.append((time, entry))
+        times.marks.append(entry)
 
     def remove(self, side: int, role: _Role, entry: _Entry) -> None:
-        key, is_mark, _, time = role
-        times = self._times[side].get(key)
-        if times is None or time is None:
+        if role.time is None:
             return
-        if is_mark:
+        times = self._times[side][role.key]
+        if role.is_left:
             times.marks.popleft()
             if times.peaks[0][1] is entry:
                 times.peaks.popleft()
@@ -704,19 +752,9 @@ class _TimeBook(_Book):
             entry.mark.pending -= 1
         else:
             times.matched_in_heap += 1
-            if 2 * times.matched_in_heap > len(times.loose) + 16:
-                times.loose = [one for one in times.loose if not one[2].matched]
-                heapq.heapify(times.loose)
-                times.matched_in_heap = 0
-        _drop_matched(times)
+        times.drop_matched()
         if not times.marks and not times.loose:
-            del self._times[side][key]
-
-
-def _drop_matched(times: _Times) -> None:
-    while times.loose and times.loose[0][2].matched:
-        heapq.heappop(times.loose)
-        times.matched_in_heap -= 1
+            del self._times[side][role.key]
 
 
 # -- anything else ----------------------------------------------------------------------------------------------------
@@ -730,14 +768,14 @@ def scan(desk: Desk, clauses: Sequence[Clause], equal: Callable[[Event, Event], 
         waiting: tuple[deque[tuple[Event, int]], ...] = (deque(), deque())
 
         def of_side(side: int, may_wait: bool) -> Offer:
-            mine, others, tick = waiting[side], waiting[1 - side], desk.ticks[side]
+            mine, others, positions = waiting[side], waiting[1 - side], desk.positions[side]
 
             def offer(event: Event) -> bool:
                 try:
                     known[event[0]]
                 except _NOT_KNOWN:
                     return desk.admits(event) and offer(event)
-                position = tick()
+                position = next(positions)
                 for place, (other, _) in enumerate(others):
                     if event == other if equal is None else equal(event, other):
                         del others[place]
