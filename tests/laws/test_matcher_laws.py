@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import lawful
 
+from streamtight.method.compare import engines
 from streamtight.method.compare.engines import can_be_indexed
 from streamtight.method.compare.matcher import Matcher
 from streamtight.stream.dependence import Dependence, barrier, between, depends, ordered, punctuation, same, unordered
@@ -53,6 +56,15 @@ RELATIONS: list[Dependence] = [
     depends(lambda a, b: abs(a.t - b.t) == 1),
     depends(lambda a, b: abs(a.t - b.t) == 1) | barrier(M),
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def empty_queues_are_collected_at_once() -> Iterator[None]:
+    """So that these short streams see it happen."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "_EMPTY_QUEUES", 1)
+        patch.setattr(engines, "_EMPTY_ENGINES", 1)
+        yield
 
 
 @st.composite

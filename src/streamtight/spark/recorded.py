@@ -245,7 +245,7 @@ class _Comparison:
             seen, suspect = self._counted(key)
             found = Found() if suspect is None else self._matched(key, only=suspect)
             if suspect is not None and found.nothing:
-                raise _disagreement("rows of one key that differ", "none that does")
+                raise self._disagreement("rows of one key that differ", "none that does")
         if found.nothing:
             return self._holds(seen, in_one_task=not key)
         bag = self._bag()
@@ -255,7 +255,7 @@ class _Comparison:
             return self._reordered(min(found.orders, key=lambda order: (order.rank, order.hash)), bag.seen)
         if found.loose:
             return self._unrecorded(min(found.loose, key=lambda loose: loose.hash), bag.seen)
-        raise _disagreement(f"the same rows on both sides, but for {sum(found.left_over)}", "the same rows")
+        raise self._disagreement(f"the same rows on both sides, but for {sum(found.left_over)}", "the same rows")
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class _Comparison:
         counts = self._counts(wanted)
         for event, (left, right) in zip(wanted, counts, strict=True):
             if left == right or (left > right) != (event in missing):
-                raise _disagreement(f"{event} on one side more often", f"it {_times(left)} and {_times(right)}")
+                raise self._disagreement(f"{event} on one side more often", f"it {_times(left)} and {_times(right)}")
         left, right = counts[0]
         total = [f"{_rows_are(n)} {what}" for n, what in ((bag.missing, "missing"), (bag.extra, "extra")) if n]
         explanation = (
@@ -287,7 +287,7 @@ class _Comparison:
     def _reordered(self, found: Order, seen: tuple[int, int]) -> _Answer:
         first, second = found.in_reference
         if not self._alternate_differently(first, second):
-            raise _disagreement(f"{first} and {second} in different orders", "them in the same order")
+            raise self._disagreement(f"{first} and {second} in different orders", "them in the same order")
         explanation = (
             f"{first} comes before {second} in the reference, after it in the candidate, "
             f"but {found.clause} keeps their order"
@@ -323,7 +323,7 @@ class _Comparison:
 
     def _replay(self) -> str:
         reference, candidate = (side.given for side in self._sides)
-        equal = "" if self._equal is None else f", equal={self._equal!r}"
+        equal = "" if self._equal is None else f", equal={_code(self._equal)}"
         lines = [
             "import streamtight as tight",
             "from streamtight import *",
@@ -334,6 +334,18 @@ class _Comparison:
             "print(verdict.story())",
         ]
         return "\n".join(lines)
+
+    def _disagreement(self, needed: str, came: str) -> StreamtightError:
+        """What was found was not found again."""
+        came = f"{came}, when it was looked for in a second way"
+        if self._equal is not None and not isinstance(self._equal, Equality):
+            where, hint = (
+                f"equal={_code(self._equal)}",
+                "equality(places=...), equality(buckets=...) or equality(by=...)",
+            )
+            return DependenceError(where, needed=f"an equivalence; with it, {needed}", came=came, hint=hint)
+        hint = "if the files did not change meanwhile, report it: this is a bug of streamtight"
+        return EncodingError("comparing recorded outputs", needed=needed, came=came, hint=hint)
 
     # -- which columns ------------------------------------------------------------------------------------------------
 
@@ -573,13 +585,10 @@ def _tallies() -> list[Column]:
     return [sf.sum(1 - sf.col("side")).alias("l"), sf.sum("side").alias("r"), sf.sum("bad").alias("bad")]
 
 
-def _disagreement(needed: str, came: str) -> EncodingError:
-    return EncodingError(
-        "comparing recorded outputs",
-        needed=needed,
-        came=f"{came}, when it was looked for in a second way",
-        hint="if the files did not change meanwhile, report it: this is a bug of streamtight",
-    )
+def _code(equal: Equal) -> str:
+    """An equality as it can be pasted; a function only by its name."""
+    text = repr(equal) if isinstance(equal, Equality) else getattr(equal, "__name__", repr(equal))
+    return f"...  # {text}\n" if "<" in text else text
 
 
 def _times(count: int) -> str:

@@ -397,7 +397,11 @@ def agree(sides: Sequence[Side], kinds: Sequence[Kind]) -> tuple[Table, StructTy
         if side.format == "json" and other.format == "parquet" and other.paths:
             side.schema = other.schema
     types = StructType([_common(name, sides) for name in known.names])
-    return Table((kind_of("Row", types),)), types
+    try:
+        return Table((kind_of("Row", types),)), types
+    except RowError as error:
+        hint = error.hint.partition(", or gives=")[0] + "; kind=... with what the rows are"
+        raise RowError(error.where, needed=error.needed, came=error.came, hint=hint) from error
 
 
 def _require_fit(side: Side, table: Table) -> None:

@@ -85,16 +85,12 @@ class Events:
         self._readers = [_reader(column.dataType) for column in task.types.fields]
         is_plain = len(task.kinds) == 1 and not any(self._readers)
         self._kind = task.kinds[0] if is_plain else None
-        places = [task.types.names.index(name) for name in self._table.struct.names]
-        self._order = None if places == list(range(len(places))) else places
 
     def __call__(self, columns: Sequence[Any]) -> list[Event]:
         lists = [column.to_pylist() for column in columns]
         values: list[Iterable[Any]] = [
             some if read is None else map(read, some) for some, read in zip(lists, self._readers, strict=True)
         ]
-        if self._order is not None:
-            values = [values[place] for place in self._order]
         rows = zip(*values, strict=True)
         if self._kind is None:
             return [self._table.from_row(row) for row in rows]

@@ -40,7 +40,6 @@ Scope = frozenset[Kind] | None
 
 _EMPTY_QUEUES = 4_096  # so many, and as many as are not empty, may be kept for keys that come again
 _EMPTY_ENGINES = 256
-_NOT_KNOWN = (LookupError, TypeError)  # what looking up the kind of something strange raises
 
 
 class Engine(NamedTuple):
@@ -75,15 +74,16 @@ class Desk:
         self.refuted_by: tuple[int, Event, int] | None = None
         """The side, the event and its position."""
         self._require_known = require_known
-        self._tables: list[tuple[dict[Kind, Any], Callable[[Kind], Any]]] = []
+        self._tables: list[tuple[dict[type[Event], Any], Callable[[Kind], Any]]] = []
 
-    def table(self, of_kind: Callable[[Kind], Any]) -> dict[Kind, Any]:
+    def table(self, of_kind: Callable[[Kind], Any]) -> dict[type[Event], Any]:
         """What an engine has to know about each kind, worked out when the kind is first seen.
 
+        It is looked up by the class of an event, since every kind has its own: that is quicker than to read the kind.
         It is empty from the refutation on, so that every event then takes the slow way to `admits`: the engines need
         no test of their own for that.
         """
-        made: dict[Kind, Any] = {}
+        made: dict[type[Event], Any] = {}
         self._tables.append((made, of_kind))
         return made
 
@@ -93,7 +93,7 @@ class Desk:
             return False
         self._require_known(event)
         for table, of_kind in self._tables:
-            table[event[0]] = of_kind(event[0])
+            table[type(event)] = of_kind(event.kind)
         return True
 
     def refute(self, side: int, event: Event, position: int) -> bool:
@@ -214,8 +214,8 @@ def _bag(desk: Desk) -> Make:
 
             def offer(event: Event) -> bool:
                 try:
-                    known[event[0]]
-                except _NOT_KNOWN:
+                    known[type(event)]
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 position = next(positions)
                 found = others.pop(event, None)
@@ -256,8 +256,8 @@ def _total(desk: Desk) -> Make:
 
             def offer(event: Event) -> bool:
                 try:
-                    known[event[0]]
-                except _NOT_KNOWN:
+                    known[type(event)]
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 position = next(positions)
                 if not others and may_wait:
@@ -293,8 +293,8 @@ def _keyed(desk: Desk, key: tuple[str, ...]) -> Make:
 
             def offer(event: Event) -> bool:
                 try:
-                    key = keys[event[0]](event)
-                except _NOT_KNOWN:
+                    key = keys[type(event)](event)
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 position = next(positions)
                 queue = others.get(key)
@@ -373,8 +373,8 @@ def _epochs(desk: Desk, marks: Select, make_inner: Make) -> Make:
 
             def offer(event: Event) -> bool:
                 try:
-                    mark = is_mark[event[0]]
-                except _NOT_KNOWN:
+                    mark = is_mark[type(event)]
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 if mark is not False and (mark is True or mark(event)):
                     return offer_mark(event)
@@ -434,8 +434,8 @@ def _split(desk: Desk, key: tuple[str, ...], make_inner: Make) -> Make:
         def of_side(side: int, may_wait: bool) -> Offer:
             def offer(event: Event) -> bool:
                 try:
-                    key = keys[event[0]](event)
-                except _NOT_KNOWN:
+                    key = keys[type(event)](event)
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 engine = engines.get(key)
                 if engine is None:
@@ -472,8 +472,8 @@ def _side_by_side(desk: Desk, plans: Sequence[tuple[Scope, Plan]]) -> Make:
 
             def offer(event: Event) -> bool:
                 try:
-                    number = numbers[event[0]]
-                except _NOT_KNOWN:
+                    number = numbers[type(event)]
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 return offers[number](event)  # type: ignore[no-any-return]
 
@@ -533,8 +533,8 @@ def index(desk: Desk, clauses: Sequence[Clause], canonical: Callable[[Event], Ha
 
             def offer(event: Event) -> bool:
                 try:
-                    parts = kinds[event[0]]
-                except _NOT_KNOWN:
+                    parts = kinds[type(event)]
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 roles = []
                 for number, key, left, right, time in parts:
@@ -772,8 +772,8 @@ def scan(desk: Desk, clauses: Sequence[Clause], equal: Callable[[Event, Event], 
 
             def offer(event: Event) -> bool:
                 try:
-                    known[event[0]]
-                except _NOT_KNOWN:
+                    known[type(event)]
+                except KeyError:
                     return desk.admits(event) and offer(event)
                 position = next(positions)
                 for place, (other, _) in enumerate(others):

@@ -21,6 +21,7 @@ earlier or later (DiffStream, Theorem 4.8); nothing is kept but the unmatched ev
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -124,26 +125,20 @@ class Matcher:
             )
         self.upto = upto
         self.equal = equality_of(equal, "Matcher")
-        self._resumed = resume or State()
-        self._counts: list[itertools.count[int] | None] = [None, None]
-        starts = [itertools.chain.from_iterable(self._positions(side)) for side in (0, 1)]
-        self._desk = engines.Desk(self._require_known, starts)
+        self._counts = [itertools.count(seen + 1) for seen in (resume or State()).seen]
+        positions: list[Iterator[int]] = [*self._counts]
+        if resume is not None:
+            # First those of the events that are offered again, then on from where it was.
+            again = ([position for position, _ in places] for places in resume.unmatched)
+            positions = [itertools.chain(*pair) for pair in zip(again, self._counts, strict=True)]
+        self._desk = engines.Desk(self._require_known, positions)
         self._plan = self._planned()
         self._engine = self._plan.make()
         self._columnar: Columnar | None = None
         self._rows: Kind | None = None  # what the rows of tables are
         self._validator = self._validator_if_needed()
         self.left, self.right = (self._offer(side) for side in (0, 1))
-        self._offer_again()
-
-    def _positions(self, side: int) -> Iterator[Iterable[int]]:
-        """First those of the events that are offered again when it resumes, then one after another."""
-        yield [position for position, _ in self._resumed.unmatched[side]]
-        count = self._counts[side] = itertools.count(self._resumed.seen[side] + 1)
-        yield count
-
-    def _offer_again(self) -> None:
-        for side, places in enumerate(self._resumed.unmatched):
+        for side, places in enumerate(resume.unmatched if resume is not None else ()):
             for _, event in places:
                 self._engine.offers[side](event)
 
@@ -181,12 +176,23 @@ class Matcher:
                 hint="make events with a Kind; whole batches go in by feed(side, batch)",
             )
         if self._columnar is not None:
-            # The first event after tables: from here on everything goes event by event.
-            self._resumed, self._columnar = self.state, None
-            self._offer_again()
+            self._from_tables_to_events()
         self.upto.require_known(event)
         if isinstance(self.equal, Equality):
             self.equal.canonical(event)  # raises if the equality cannot compare events of this kind
+
+    def _from_tables_to_events(self) -> None:
+        """Let the engine have what the tables left unmatched, each at its position; from here on events are offered."""
+        state, self._columnar = self.state, None
+        for side, (seen, places) in enumerate(zip(state.seen, state.unmatched, strict=True)):
+            for position, event in places:
+                self._skip(side, position - 1)
+                self._engine.offers[side](event)
+            self._skip(side, seen)
+
+    def _skip(self, side: int, seen: int) -> None:
+        """Count up to here, without events."""
+        deque(itertools.islice(self._counts[side], seen - self._seen(side)), maxlen=0)
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -260,9 +266,8 @@ class Matcher:
     def _seen(self, side: int) -> int:
         if self._columnar is not None:
             return self._columnar.seen[side]
-        count = self._counts[side]
         # Reading the text is the one way to look at a count without moving it on.
-        return self._resumed.seen[side] if count is None else int(repr(count)[6:-1]) - 1
+        return int(repr(self._counts[side])[6:-1]) - 1
 
     @property
     def unmatched(self) -> Sides:
