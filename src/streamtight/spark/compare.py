@@ -293,6 +293,8 @@ class _Spark:
     spark: SparkSession
     own_columns: dict[Kind, Kind] = field(default_factory=dict)
     """What came out of each job, if the user did not say it, and the one kind that stands for both."""
+    alone: set[tuple[int, str]] = field(default_factory=set)
+    """The jobs, and their modes, of which it turned out that they cannot be packed."""
 
     @classmethod
     def of(
@@ -325,14 +327,16 @@ class _Spark:
             )
         return found
 
+    def packs(self, job: Job, mode: str) -> bool:
+        """Whether several schedules of this job could share a run, as far as is known."""
+        return mode not in STATIC and (id(job), mode) not in self.alone
+
     def runner(self, job: Job, mode: str) -> Runner:
         """How this job is run: alone, or many schedules at once."""
-        can_pack = mode not in STATIC
 
         def run_them(schedules: Sequence[Schedule], packed: bool) -> Sequence[Run]:
-            nonlocal can_pack
             flush = self.flush and mode not in STATIC
-            if packed and can_pack and len(schedules) > 1:
+            if packed and self.packs(job, mode) and len(schedules) > 1:
                 result = run_many(
                     job,
                     schedules,
@@ -344,7 +348,8 @@ class _Spark:
                     limit=self.limit,
                     spark=self.spark,
                 )
-                can_pack = result.way != "alone" or any(schedule.restarts for schedule in schedules)
+                if result.way == "alone" and not any(schedule.restarts for schedule in schedules):
+                    self.alone.add((id(job), mode))
                 return self._unnamed(job, result.runs)
             return self._unnamed(job, [self._alone(job, mode, flush, schedule) for schedule in schedules])
 

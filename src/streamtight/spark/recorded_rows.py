@@ -127,7 +127,9 @@ class Rows:
     def _within(self, keys: Sequence[str], *more: str) -> WindowSpec:
         columns = [sf.col(name) for name in (*keys, *more)]
         # If there is no key, all rows have the same one: without any, Spark warns.
-        return Window.partitionBy(*(columns or [sf.lit(0)])).orderBy(*self._order)
+        # What rows agree on does not order them; if it stood there, Spark would sort them again.
+        order = [name for name in self._order if name not in more]
+        return Window.partitionBy(*(columns or [sf.lit(0)])).orderBy(*order)
 
 
 def _is_other(name: str, window: WindowSpec) -> Column:

@@ -40,6 +40,9 @@ class Local:
     def __init__(self) -> None:
         self.packed = Counter[bool]()
 
+    def packs(self, job: PlainJob, mode: str) -> bool:
+        return True
+
     def runner(self, job: PlainJob, mode: str):
         def run_them(schedules, packed):
             self.packed[packed] += len(schedules)
@@ -184,6 +187,18 @@ def test_a_listed_trace_is_tried_with_many_schedules():
 
     assert verdict.counterexample.finding == "ORDER_LOST"
     assert verdict.scope.seed is None
+
+
+def test_a_job_that_gets_all_of_its_input_at_once_gets_it_in_the_order_that_was_promised():
+    def joins_partitions(schedule):
+        """As a static DataFrame: partition p has what partition p of every batch has."""
+        width = max(len(batch) for batch in schedule.batches)
+        parts = [[e for batch in schedule.batches if p < len(batch) for e in batch[p]] for p in range(width)]
+        return Run((Step(0, Cause.DATA, ((),), tuple(map(tuple, parts))),))
+
+    verdict = compare(joins_partitions, joins_partitions, generated(N, upto=ordered), ordered, mode="batch", runs=200)
+
+    assert verdict.holds
 
 
 def test_one_schedule_can_be_tried_alone():

@@ -32,6 +32,9 @@ class Backend(Protocol[Job]):
     def runner(self, job: Job, mode: str) -> Runner:
         """How this job is run in this mode: many schedules at once where they may be packed, else each alone."""
 
+    def packs(self, job: Job, mode: str) -> bool:
+        """Whether several schedules of this job could share a run, as far as is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[Job]):
@@ -79,7 +82,7 @@ def compare(asked: Asked[Job], reference: Job | Oracle, candidate: Job, *, refer
         Question(
             claim=claim,
             source=asked.source,
-            schedule=Schedule.random,
+            schedule=_all_at_once if asked.mode in ("batch", "rdd") else Schedule.random,
             candidate=asked.backend.runner(candidate, asked.mode),
             reference=None
             if isinstance(reference, Oracle)
@@ -89,8 +92,14 @@ def compare(asked: Asked[Job], reference: Job | Oracle, candidate: Job, *, refer
             replay=asked.replay,
             promise=asked.source.upto,
             why_vacuous="the job gave no row" if isinstance(reference, Oracle) else "neither job gave a row",
+            packs=lambda: asked.backend.packs(candidate, asked.mode),
         )
     )
+
+
+def _all_at_once(trace: Trace, rng: random.Random) -> Schedule:
+    """For a job that gets no batches but all of its input: what depends on each other is in one partition, in order."""
+    return Schedule.random(trace, rng, batches=1)
 
 
 def _given(run: Run | None) -> Run:
@@ -207,6 +216,7 @@ def _law(
             promise=asked.source.upto,
             why_vacuous="the job gave no row",
             repeats=repeats,
+            packs=lambda: asked.backend.packs(job, asked.mode),
         )
     )
 

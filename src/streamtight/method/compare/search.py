@@ -57,6 +57,8 @@ class Question:
     promise: Dependence
     """What the order of a schedule must keep when it is shrunk."""
     why_vacuous: str = "neither job gave a row"
+    packs: Callable[[], bool] = lambda: True
+    """Whether the runners can put several schedules into one run; known only after they have tried."""
     shrinks: bool = True
     """Whether a failing schedule is made smaller; not if it was given to be tried as it is."""
     repeats: Callable[[Run, Run], Finding | None] | None = None
@@ -171,6 +173,7 @@ def _confirmed(question: Question, schedule: Schedule) -> Counterexample | None:
         simpler_events=question.source.simpler_events,
         first_failing=first_failing,
         limit=SHRINK_LIMIT if question.shrinks else 0,
+        at_once=8 if question.packs() else 1,  # one by one, the first that fails saves the others
     )
     # The smallest was perhaps found in a packed run; if it never fails alone, the one that did is what we can show.
     for found in dict.fromkeys((smallest, schedule)):
