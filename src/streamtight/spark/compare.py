@@ -20,7 +20,7 @@ from streamtight.method.compare.jobs import LAWS, Asked
 from streamtight.method.compare.oracle import Oracle
 from streamtight.method.compare.outputs import Equal
 from streamtight.method.compare.replay import relation_code, replay_code
-from streamtight.method.compare.search import Progress, Runner
+from streamtight.method.compare.search import SHRINK_SECONDS, Progress, Runner
 from streamtight.program.run import Run
 from streamtight.source.generate import Source, listed, source_of
 from streamtight.spark.pack import grouping_columns, run_many
@@ -52,6 +52,7 @@ def compare(
     flush: bool = True,
     pack_by: str | None = None,
     promise: Dependence | None = None,
+    shrink: float = SHRINK_SECONDS,
     limit: float = LIMIT,
     progress: Progress | None = None,
     spark: SparkSession | None = None,
@@ -70,6 +71,7 @@ def compare(
     flush           whether the watermark is moved to the end of time at the end, so that every window closes
     pack_by         a column that the job carries through, by which many inputs may share one run
     promise         with a Schedule: the order that the source of it keeps
+    shrink          seconds that are spent on making a failing input smaller; 0 to see it as it was found
     limit           seconds that a query may take
     """
     if isinstance(reference, Recorded) or isinstance(candidate, Recorded):
@@ -100,6 +102,7 @@ def compare(
         replay=lambda schedule: replay_code("compare", call, named, backend.kinds(), schedule),
         fixed=fixed,
         progress=progress,
+        shrink_seconds=shrink,
     )
     up_to = "" if upto == unordered else f", up to {upto!r}"
     if reference is candidate:
@@ -126,6 +129,7 @@ def laws(
     seed: int = 0,
     flush: bool = True,
     promise: Dependence | None = None,
+    shrink: float = SHRINK_SECONDS,
     limit: float = LIMIT,
     progress: Progress | None = None,
     spark: SparkSession | None = None,
@@ -175,6 +179,7 @@ def laws(
             replay=lambda schedule: replay_code("laws", call, {name: job}, backend.kinds(), schedule, pick=law),
             fixed=fixed,
             progress=progress,
+            shrink_seconds=shrink,
         )
 
     return {law: jobs.law(asked(law), job, name=name, law=law) for law in chosen}

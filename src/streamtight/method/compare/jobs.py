@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from streamtight.errors import JobError, StreamtightError
 from streamtight.method.compare.oracle import Oracle
 from streamtight.method.compare.outputs import Consumer, Equal, Finding, difference, rows
-from streamtight.method.compare.search import Progress, Question, Runner, search
+from streamtight.method.compare.search import SHRINK_SECONDS, Progress, Question, Runner, search
 from streamtight.program.run import Cause, Run
 from streamtight.source.generate import Source
 from streamtight.stream.dependence import Dependence
@@ -52,13 +52,15 @@ class Asked(Generic[Job]):
     fixed: Schedule | None = None
     """The one schedule to try, if a counterexample is replayed."""
     progress: Progress | None = None
+    shrink_seconds: float = SHRINK_SECONDS
 
     def answer(self, question: Question) -> Verdict:
         """The verdict of the search."""
         if self.fixed is not None:
             fixed = self.fixed
-            question = replace(question, schedule=lambda trace, rng: fixed, shrinks=False)
+            question = replace(question, schedule=lambda trace, rng: fixed)
         runs = 1 if self.fixed is not None else self.runs
+        question = replace(question, shrink_seconds=self.shrink_seconds if self.fixed is None else 0.0)
         return search(question, runs=runs, seed=self.seed, progress=self.progress)
 
 

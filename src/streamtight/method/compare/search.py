@@ -29,8 +29,8 @@ PACK = 12
 """How many schedules are given to the back end at once; the first packs are smaller, since most bugs show early."""
 SHRINK_LIMIT = 150
 """How many schedules are tried to make a counterexample smaller."""
-SHRINK_SECONDS = 30.0
-"""And how long: a person who waits wants the story, not the last event less."""
+SHRINK_SECONDS = 20.0
+"""And how long, if the caller does not say: a person who waits wants the story, not the last event less."""
 SHUFFLE_PARTITIONS = 3
 
 Runner = Callable[[Sequence[Schedule], bool], Sequence[Run]]
@@ -59,8 +59,8 @@ class Question:
     why_vacuous: str = "neither job gave a row"
     packs: Callable[[], bool] = lambda: True
     """Whether the runners can put several schedules into one run; known only after they have tried."""
-    shrinks: bool = True
-    """Whether a failing schedule is made smaller; not if it was given to be tried as it is."""
+    shrink_seconds: float = SHRINK_SECONDS
+    """How long a failing schedule is made smaller; 0 to show it as it is."""
     repeats: Callable[[Run, Run], Finding | None] | None = None
     """For a question about one job: how two of its runs on one schedule differ. Such a job breaks every law at once."""
 
@@ -156,7 +156,7 @@ def _confirmed(question: Question, schedule: Schedule) -> Counterexample | None:
     started = time.perf_counter()
 
     def first_failing(candidates: Sequence[Schedule]) -> Schedule | None:
-        if time.perf_counter() - started > SHRINK_SECONDS:
+        if time.perf_counter() - started > question.shrink_seconds:
             return None
         try:
             findings = [finding for finding, _ in question.findings(candidates, True)]
@@ -172,7 +172,7 @@ def _confirmed(question: Question, schedule: Schedule) -> Counterexample | None:
         promise=question.promise,
         simpler_events=question.source.simpler_events,
         first_failing=first_failing,
-        limit=SHRINK_LIMIT if question.shrinks else 0,
+        limit=SHRINK_LIMIT if question.shrink_seconds > 0 else 0,
         at_once=8 if question.packs() else 1,  # one by one, the first that fails saves the others
     )
     # The smallest was perhaps found in a packed run; if it never fails alone, the one that did is what we can show.
