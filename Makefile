@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check spark bench docs golden format clean help
+.PHONY: demo test check spark slow bench docs golden format clean help
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -19,10 +19,13 @@ check: $(READY) ## format, lint, types, and the tests that need no JVM (under a 
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -m "not spark" tests docs README.md src
+	$(BIN)/pytest -q -m "not spark and not slow" tests docs README.md src
 
 spark: $(READY) ## the tests that start a JVM, in one session
-	$(BIN)/pytest -q -m spark tests docs README.md
+	$(BIN)/pytest -q -m "spark and not slow" tests docs README.md
+
+slow: $(READY) ## the tests of the case studies in full, and other long ones
+	$(BIN)/pytest -q -m slow tests
 
 bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/kernel.py

@@ -21,6 +21,7 @@ pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=["README
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes long; run by `make slow`, and not by `make test`")
     config.addinivalue_line("markers", "spark: starts a JVM (every test below tests/spark, and docs pages on Spark)")
 
 

@@ -191,7 +191,7 @@ def test_a_job_that_raises_tells_its_own_error_and_the_batch(spark):
         return df.selectExpr("taxi_id", "x div (x - 3) AS x")
 
     with pytest.raises(JobError, match=r"DIVIDE_BY_ZERO|[Dd]ivision by zero") as raised:
-        tight.compare(sequential, raises, on=positions(), runs=20)
+        tight.compare(raises, raises, on=[Position(1, 1), Position(1, 3)], runs=2)
     assert raised.value.batch is not None
 
 

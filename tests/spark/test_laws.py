@@ -41,7 +41,7 @@ def test_counts_keep_all_laws_in_complete_and_update_mode(spark):
         return df.groupBy("key").count()
 
     for mode in ("complete", "update"):
-        verdicts = tight.laws(counts, on=items(), mode=mode, runs=3)
+        verdicts = tight.laws(counts, on=items(), mode=mode, runs=2)
         assert {law: verdict.outcome.name for law, verdict in verdicts.items()} == dict.fromkeys(verdicts, "HOLDS")
 
 
@@ -49,9 +49,8 @@ def test_the_last_row_depends_on_the_order(spark):
     def last(df):
         return df.groupBy("key").agg(F.last("x").alias("x"))
 
-    verdicts = tight.laws(last, on=items(), mode="complete", only=["cuts", "order"], runs=10)
+    verdicts = tight.laws(last, on=items(), mode="complete", only="order", runs=10)
 
-    assert verdicts["cuts"].holds
     assert finding(verdicts, "order") == "ORDER_DEPENDENT"
     assert len(verdicts["order"].counterexample.schedule.events) == 2
 
@@ -60,7 +59,7 @@ def test_a_limit_per_batch_depends_on_the_cuts(spark):
     def numbered(df):
         return df.mapInPandas(lambda frames: (f.assign(x=len(f)) for f in frames), "key string, x long")
 
-    verdicts = tight.laws(numbered, on=items(), only="cuts", runs=10)
+    verdicts = tight.laws(numbered, on=items(), only="cuts", runs=10, shrink=1)
 
     assert finding(verdicts, "cuts") == "BATCH_DEPENDENT"
 
@@ -69,7 +68,7 @@ def test_a_partition_number_in_the_output_depends_on_the_partitions(spark):
     def where_it_ran(df):
         return df.select("key", F.spark_partition_id().alias("place"))
 
-    assert finding(tight.laws(where_it_ran, on=items(), only="partitions", runs=20), "partitions") == (
+    assert finding(tight.laws(where_it_ran, on=items(), only="partitions", runs=20, shrink=1), "partitions") == (
         "PARTITION_DEPENDENT"
     )
 
@@ -78,7 +77,7 @@ def test_late_rows_are_told_apart_from_other_dependence_on_cuts(spark):
     def hourly(df):
         return df.withWatermark("at", "5 minutes").groupBy(F.window("at", "10 minutes")).agg(F.sum("x").alias("x"))
 
-    verdicts = tight.laws(hourly, on=timed(), only="cuts", runs=10)
+    verdicts = tight.laws(hourly, on=timed(), only="cuts", runs=10, shrink=2)
 
     assert finding(verdicts, "cuts") == "DROPPED_LATE"
 
@@ -98,7 +97,7 @@ def test_rows_that_never_leave_the_state_are_open_at_the_end(spark):
     def windows(df):
         return df.withWatermark("at", "2 hours").groupBy(F.window("at", "10 minutes")).agg(F.sum("x").alias("x"))
 
-    verdicts = tight.laws(windows, on=timed(), only="batch", runs=4, flush=False)
+    verdicts = tight.laws(windows, on=timed(), only="batch", runs=4, flush=False, shrink=1)
 
     assert finding(verdicts, "batch") == "OPEN_AT_END"
 
@@ -182,7 +181,7 @@ def test_a_job_that_differs_from_run_to_run_is_told_as_that(spark):
     def random_numbers(df):
         return df.select("key", F.rand().alias("x"))
 
-    verdicts = tight.laws(random_numbers, on=items(), only=["cuts", "restarts"], runs=2)
+    verdicts = tight.laws(random_numbers, on=items(), only=["cuts", "restarts"], runs=2, shrink=1)
 
     assert {finding(verdicts, law) for law in verdicts} == {"NOT_REPEATABLE"}
 

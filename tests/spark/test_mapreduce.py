@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 import streamtight as tight
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.slow]
 
 mapreduce = load_example("mapreduce")
 PATTERNS = mapreduce.PATTERNS

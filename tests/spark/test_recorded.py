@@ -111,9 +111,9 @@ def twin(
     """HOLDS, UNDECIDED, ORDER_LOST or how the bags differ."""
     bags = [Counter(value(row[0]) for row in side) for side in (reference, candidate)]
     if missing := bags[0] - bags[1]:
-        return "CHANGED" if bags[1] - bags[0] else "MISSING" if missing else ""
+        return "WRONG_ROWS" if bags[1] - bags[0] else "MISSING_ROWS" if missing else ""
     if bags[1] - bags[0]:
-        return "EXTRA"
+        return "EXTRA_ROWS"
     if not reference:
         return "UNDECIDED"
     key = upto.partition_key()
@@ -199,7 +199,7 @@ def recordings(
 @pytest.mark.parametrize(
     ("name", "outcome"),
     [
-        *itertools.product(["bag"], ["HOLDS", "CHANGED"]),
+        *itertools.product(["bag"], ["HOLDS", "WRONG_ROWS"]),
         *itertools.product(["keyed"], ["HOLDS", "ORDER_LOST", "UNDECIDED"]),
         *itertools.product(["marks of a key"], ["HOLDS", "UNDECIDED"]),
         *itertools.product(["keyed by a float", "total", "marks", "any"], ["ORDER_LOST"]),
@@ -314,7 +314,7 @@ def test_what_differs_is_shown_and_counted(tmp_path: Path) -> None:
 
     counterexample = verdict.counterexample
     assert counterexample is not None
-    assert counterexample.finding == "CHANGED"
+    assert counterexample.finding == "WRONG_ROWS"
     assert counterexample.explanation == (
         "Row(k=1, n=0, v=0.5) comes twice in the reference and once in the candidate; "
         "in all, 1 row is missing and 1 row is extra"
@@ -366,7 +366,7 @@ def test_rounding_is_that_of_python(tmp_path: Path) -> None:
 
     assert compare(a, b, tight.same("k"), equal=rounded).holds
     verdict = compare(a, c, tight.unordered, equal=rounded)
-    assert found(verdict) == "CHANGED"
+    assert found(verdict) == "WRONG_ROWS"
     assert verdict.counterexample.expected == (Row(1, 2.675, 0),)
     assert verdict.counterexample.actual == (Row(1, 2.68, 0),)
 
@@ -379,7 +379,7 @@ def test_an_equality_may_be_a_function(tmp_path: Path) -> None:
     verdict = compare(
         a, b, tight.unordered, equal=lambda one, other: (one.k > 1, one.n > 3) == (other.k > 1, other.n > 3)
     )
-    assert found(verdict) == "CHANGED"
+    assert found(verdict) == "WRONG_ROWS"
     assert verdict.counterexample.expected[0] in (Row(1, 0.5, 0), Row(1, 1.5, 1))
     assert verdict.counterexample.actual == (Row(1, 7.0, 4),)
 
@@ -390,7 +390,7 @@ def test_columns_that_do_not_matter_are_shown_as_they_are(tmp_path: Path) -> Non
 
     verdict = compare(a, b, tight.unordered, equal=tight.equality(ignore="n"))
 
-    assert found(verdict) == "MISSING"
+    assert found(verdict) == "MISSING_ROWS"
     assert verdict.counterexample.expected[0] in (Row(1, 0.5, 0), Row(1, 0.5, 7))
 
 
@@ -581,7 +581,7 @@ def test_many_rows_are_compared_where_they_are(
 
     assert compare(tmp_path / "a", tmp_path / "b", tight.same("n")).holds
     verdict = compare(recorded(tmp_path / "a", order_by="k"), recorded(tmp_path / "c", order_by="k"), tight.same("n"))
-    assert found(verdict) == "CHANGED"
+    assert found(verdict) == "WRONG_ROWS"
     assert [event.v for event in verdict.counterexample.expected + verdict.counterexample.actual] == [0.0, 1e9]
     assert verdict.scope == tight.Scope.observed(2 * size)
     assert 5 < sum(collected) < 50
@@ -599,8 +599,8 @@ def test_nothing_on_both_sides_is_no_answer(tmp_path: Path) -> None:
     for one, other in ((blank, silent), (empty, blank)):
         verdict = compare(one, other, tight.same("k"))
         assert verdict.reason == "vacuous: neither recording has a row"
-    assert found(compare(rows, blank, tight.unordered)) == "MISSING"
-    assert found(compare(silent, rows, tight.same("k"))) == "EXTRA"
+    assert found(compare(rows, blank, tight.unordered)) == "MISSING_ROWS"
+    assert found(compare(silent, rows, tight.same("k"))) == "EXTRA_ROWS"
 
 
 def test_formats_are_known_by_name_or_by_content(tmp_path: Path) -> None:
@@ -639,7 +639,7 @@ def test_json_has_the_types_that_its_kind_says(tmp_path: Path) -> None:
 
     verdict = compare(recorded(a, kind=fare), b, tight.unordered)
 
-    assert found(verdict) == "CHANGED"
+    assert found(verdict) == "WRONG_ROWS"
     assert verdict.counterexample.expected == (fare(1, 5.0, datetime(2026, 1, 2, 3, 4, 5), 3),)
     assert verdict.counterexample.actual == (fare(1, 5.0, datetime(2026, 1, 2, 3, 4, 5), None),)
 

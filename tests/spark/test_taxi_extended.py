@@ -7,7 +7,7 @@ from load_example import load_example
 
 import streamtight as tight
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.slow]
 
 taxi = load_example("taxi_extended")
 EndOfDay, EndOfMonth, Located = taxi.EndOfDay, taxi.EndOfMonth, taxi.Located

@@ -36,7 +36,7 @@ ONE_OF_EACH: list[tuple[Any, Any]] = [
 
 
 def repickled(value: Any) -> Any:
-    return pickle.loads(pickle.dumps(value))  # noqa: S301
+    return pickle.loads(pickle.dumps(value))
 
 
 # -- kinds -----------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_a_kind_that_only_another_process_made_arrives_as_the_same_kind():
     env = {"PYTHONPATH": os.pathsep.join(sys.path)}
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, env=env)
 
-    kind, event = pickle.loads(output.stdout)  # noqa: S301
+    kind, event = pickle.loads(output.stdout)
 
     assert kind is Kind("Far", n=int, m=dict[str, float])
     assert {event: 1}[kind(1, {"b": 2.0, "a": math.nan})] == 1
@@ -109,7 +109,7 @@ def test_a_closure_that_holds_a_kind_survives_cloudpickle():
 
     kind = Kind("Closed", n=int, inner=GPS | None)
 
-    make = pickle.loads(cloudpickle.dumps(lambda n: kind(n, None)))  # noqa: S301
+    make = pickle.loads(cloudpickle.dumps(lambda n: kind(n, None)))
 
     assert make(3) == kind(3, None)
     assert make(3).kind is kind

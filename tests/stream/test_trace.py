@@ -192,5 +192,5 @@ def test_a_trace_survives_pickling_and_copying():
     trace = Trace([GPS(1, 1), GPS(2, 1)], per_taxi)
     hash(trace)
 
-    assert pickle.loads(pickle.dumps(trace)) == trace  # noqa: S301
+    assert pickle.loads(pickle.dumps(trace)) == trace
     assert copy.deepcopy(trace) == trace

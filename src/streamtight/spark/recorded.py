@@ -269,7 +269,7 @@ class _Comparison:
         return _Answer(Outcome.HOLDS, seen, reason=reason, in_one_task=True)
 
     def _refuted(self, bag: _Bag) -> _Answer:
-        finding = "CHANGED" if bag.missing and bag.extra else "MISSING" if bag.missing else "EXTRA"
+        finding = "WRONG_ROWS" if bag.missing and bag.extra else "MISSING_ROWS" if bag.missing else "EXTRA_ROWS"
         missing, extra = bag.examples
         wanted = list(dict.fromkeys((*missing, *extra)))
         counts = self._counts(wanted)
