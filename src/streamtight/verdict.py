@@ -250,20 +250,16 @@ def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
     return {
         "finding": counterexample.finding,
         "explanation": counterexample.explanation,
-        "schedule": None if schedule is None else _schedule_data(schedule),
+        "batches": None if schedule is None else plain(schedule.batches),
+        "shuffle_partitions": None if schedule is None else schedule.shuffle_partitions,
+        "restarts": [{"after": restart.after, "replay": restart.replay} for restart in schedule.restarts]
+        if schedule is not None
+        else None,
         "expected": plain(counterexample.expected),
         "actual": plain(counterexample.actual),
         "replay": counterexample.replay,
         "reruns": counterexample.reruns,
         "failing_reruns": counterexample.failing_reruns,
-    }
-
-
-def _schedule_data(schedule: Schedule) -> dict[str, Any]:
-    return {
-        "batches": plain(schedule.batches),
-        "shuffle_partitions": schedule.shuffle_partitions,
-        "restarts": [{"after": restart.after, "replay": restart.replay} for restart in schedule.restarts],
     }
 
 

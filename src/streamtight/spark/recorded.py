@@ -172,6 +172,13 @@ def _telling_errors() -> Iterator[None]:
             raise UnsupportedError(
                 "comparing recorded outputs", needed="pyarrow", came="none", hint="pip install pyarrow"
             ) from error
+        if told.raised.startswith("ModuleNotFoundError"):
+            raise UnsupportedError(
+                "the tasks of a comparison",
+                needed="streamtight, and the modules of the relation, in the Python that runs them",
+                came=told.raised,
+                hint="PYSPARK_PYTHON=... before Spark starts, or install them there",
+            ) from error
         if "Traceback (most recent call last)" in str(error):
             raise DependenceError(
                 "the relation or the equality, on a recorded row",
