@@ -36,6 +36,7 @@ def test_a_stateless_job_keeps_all_laws(spark):
     assert all(verdict.holds for verdict in verdicts.values())
 
 
+@pytest.mark.slow
 def test_counts_keep_all_laws_in_complete_and_update_mode(spark):
     def counts(df):
         return df.groupBy("key").count()
@@ -55,6 +56,7 @@ def test_the_last_row_depends_on_the_order(spark):
     assert len(verdicts["order"].counterexample.schedule.events) == 2
 
 
+@pytest.mark.slow
 def test_a_limit_per_batch_depends_on_the_cuts(spark):
     def numbered(df):
         return df.mapInPandas(lambda frames: (f.assign(x=len(f)) for f in frames), "key string, x long")
@@ -93,6 +95,7 @@ def test_a_window_that_is_open_at_the_end_is_not_lost(spark):
     assert "OPEN_AT_END" in verdicts["batch"].reason
 
 
+@pytest.mark.slow
 def test_rows_that_never_leave_the_state_are_open_at_the_end(spark):
     def windows(df):
         return df.withWatermark("at", "2 hours").groupBy(F.window("at", "10 minutes")).agg(F.sum("x").alias("x"))
@@ -102,6 +105,7 @@ def test_rows_that_never_leave_the_state_are_open_at_the_end(spark):
     assert finding(verdicts, "batch") == "OPEN_AT_END"
 
 
+@pytest.mark.slow
 def test_a_job_that_drops_rows_only_as_a_stream_loses_them(spark):
     def job(df):
         return df.where("x != 1") if df.isStreaming else df

@@ -214,6 +214,7 @@ def test_it_says_what_the_slow_twin_says(tmp_path: Path, name: str, outcome: str
     assert verdict.scope == tight.Scope.observed(sum(map(len, [*one, *other])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "outcome"), [("keyed", "UNDECIDED"), ("total", "HOLDS"), ("marks", "UNDECIDED")])
 def test_it_says_what_the_slow_twin_says_about_an_order_by_columns(tmp_path: Path, name: str, outcome: str) -> None:
     one, other = recordings(name, outcome, by=by_column)
@@ -325,6 +326,7 @@ def test_what_differs_is_shown_and_counted(tmp_path: Path) -> None:
     assert verdict.scope == tight.Scope.observed(6)
 
 
+@pytest.mark.slow
 def test_values_are_equal_as_those_of_events_are(tmp_path: Path) -> None:
     names = ["key", "map", "list", "when", "day", "price", "bytes", "struct"]
     types = [
@@ -357,6 +359,7 @@ def test_values_are_equal_as_those_of_events_are(tmp_path: Path) -> None:
     assert verdict.counterexample.expected[0].list == (0.0, verdict.counterexample.expected[0].list[1], None)
 
 
+@pytest.mark.slow
 def test_rounding_is_that_of_python(tmp_path: Path) -> None:
     # By Spark's round, 2.675 is 2.68 and 0.125 is 0.13; by Python's it is 2.67, as the float is smaller, and 0.12.
     a = parquet(tmp_path / "a", [(1, 2.675, 0), (2, 0.125, 0), (3, NAN, 0)])
@@ -371,6 +374,7 @@ def test_rounding_is_that_of_python(tmp_path: Path) -> None:
     assert verdict.counterexample.actual == (Row(1, 2.68, 0),)
 
 
+@pytest.mark.slow
 def test_an_equality_may_be_a_function(tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 0), (1, 1.5, 1), (2, 1.5, 2)])
     b = parquet(tmp_path / "b", [(2, 8.0, 2), (1, 9.0, 3), (1, 7.0, 4)])
@@ -384,6 +388,7 @@ def test_an_equality_may_be_a_function(tmp_path: Path) -> None:
     assert verdict.counterexample.actual == (Row(1, 7.0, 4),)
 
 
+@pytest.mark.slow
 def test_columns_that_do_not_matter_are_shown_as_they_are(tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 0), (1, 0.5, 7), (2, 1.5, 1)])
     b = parquet(tmp_path / "b", [(1, 0.5, 8), (2, 1.5, 9)])
@@ -394,6 +399,7 @@ def test_columns_that_do_not_matter_are_shown_as_they_are(tmp_path: Path) -> Non
     assert verdict.counterexample.expected[0] in (Row(1, 0.5, 0), Row(1, 0.5, 7))
 
 
+@pytest.mark.slow
 def test_rows_that_an_equality_calls_equal_are_not_split_by_a_key_that_it_may_ignore(tmp_path: Path) -> None:
     a, b = parquet(tmp_path / "a", [(1, 0.5, 0)]), parquet(tmp_path / "b", [(2, 0.5, 0)])
 
@@ -423,6 +429,7 @@ def test_a_lost_order_is_shown_as_the_two_rows_that_changed_places(tmp_path: Pat
     assert verdict.counterexample.actual == (Row(1, 1.5, 3), Row(1, 0.5, 2))
 
 
+@pytest.mark.slow
 def test_an_order_by_a_column_that_is_not_compared_can_be_lost(tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 7)], [(1, 1.5, 8), (2, 0.5, 1)])
     b = parquet(tmp_path / "b", [(1, 0.5, 6), (1, 1.5, 5), (2, 0.5, 5)])
@@ -451,6 +458,7 @@ def test_an_order_that_is_not_recorded_leaves_it_undecided(tmp_path: Path) -> No
     assert "they agree on k" in (tied.reason or "")
 
 
+@pytest.mark.slow
 def test_a_recording_that_one_task_must_read_says_so(tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 0), (2, 1.5, 1)])
 
@@ -462,6 +470,7 @@ def test_a_recording_that_one_task_must_read_says_so(tmp_path: Path) -> None:
     assert verdict.cost["rows"] == 4
 
 
+@pytest.mark.slow
 def test_several_kinds_are_told_apart_by_a_column(tmp_path: Path) -> None:
     gps, end = tight.Kind("GPS", taxi=int, x=float), tight.Kind("EndOfDay", day=int)
     upto = tight.Sync(end, tight.PartitionBy("taxi", tight.Seq(gps)))
@@ -508,6 +517,7 @@ def test_files_of_a_streaming_query_are_in_the_order_of_its_batches(spark: Spark
     assert verdict.scope == tight.Scope.observed(16)
 
 
+@pytest.mark.slow
 def test_files_of_one_batch_are_in_no_order(tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 0), (1, 1.5, 1), (1, 2.5, 2)])
     b = parquet(tmp_path / "b", [(1, 2.5, 2)], [(1, 0.5, 0)], [(1, 1.5, 1)])
@@ -551,6 +561,7 @@ def test_batches_are_read_off_a_log_as_far_as_it_tells_them() -> None:
 # -- many rows -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_many_rows_are_compared_where_they_are(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -590,6 +601,7 @@ def test_many_rows_are_compared_where_they_are(
 # -- what a recording is ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_on_both_sides_is_no_answer(tmp_path: Path) -> None:
     empty, rows = parquet(tmp_path / "a", []), parquet(tmp_path / "b", [(1, 0.5, 0)])
     blank, silent = jsonl(tmp_path / "c", []), tmp_path / "d"
@@ -603,6 +615,7 @@ def test_nothing_on_both_sides_is_no_answer(tmp_path: Path) -> None:
     assert found(compare(silent, rows, tight.same("k"))) == "EXTRA_ROWS"
 
 
+@pytest.mark.slow
 def test_formats_are_known_by_name_or_by_content(tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 0)])
     b = jsonl(tmp_path / "b", [(1, 0.5, 0)])
@@ -614,6 +627,7 @@ def test_formats_are_known_by_name_or_by_content(tmp_path: Path) -> None:
     assert compare(recorded(tmp_path / "rows", format="parquet"), recorded(b, format="json"), tight.same("k")).holds
 
 
+@pytest.mark.slow
 def test_the_order_of_lines_is_kept_when_spark_reads_a_file_in_blocks(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(place % 2, place / 2, place) for place in range(60)]
     a, b = parquet(tmp_path / "a", rows), jsonl(tmp_path / "b", rows)
@@ -624,6 +638,7 @@ def test_the_order_of_lines_is_kept_when_spark_reads_a_file_in_blocks(spark: Spa
         assert compare(a, b, tight.same("k")).holds
 
 
+@pytest.mark.slow
 def test_whole_numbers_of_different_widths_can_be_compared(tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 0)])
     b = parquet(tmp_path / "b", [(0, 0.5, 1)], names=["n", "v", "k"], types=[pa.int64(), pa.float32(), pa.int32()])

@@ -178,6 +178,19 @@ def test_a_job_may_use_frames_inside() -> None:
     assert len(output) == 2
 
 
+def test_frames_inside_are_of_the_session_that_was_asked_also_after_a_foreach_batch(spark: SparkSession) -> None:
+    rows = spark.readStream.format("rate").load()
+    query = rows.writeStream.foreachBatch(lambda batch, number: None).trigger(once=True).start()
+    query.awaitTermination(60)
+    query.stop()
+
+    output_of(lambda rows: rows.toDF().rdd, numbers((1, 2)))
+
+    active = SparkSession.getActiveSession()
+    assert active is not None
+    assert active._jsparkSession.equals(spark._jsparkSession)
+
+
 def test_what_a_job_caches_is_let_go_and_nothing_else(spark: SparkSession) -> None:
     mine = spark.sparkContext.parallelize([1]).cache()
     mine.count()

@@ -145,11 +145,11 @@ class ConnectEngine:
             while True:
                 reports = {r["batchId"]: r for r in query.recentProgress if r["batchId"] >= first and _ran(r)}
                 batch = max(reports, default=first - 1) + 1
-                raised = query.exception()
-                if raised is not None:
-                    raise job_error(raised, batch=batch) from raised
                 if not query.isActive:
-                    raise job_error(RuntimeError("the query was stopped while it ran"), batch=batch)
+                    raised = query.exception()  # asked for after it ended: before, there may not be one yet
+                    if raised is None:
+                        raise job_error(RuntimeError("the query was stopped while it ran"), batch=batch)
+                    raise job_error(raised, batch=batch) from raised
                 waits = query.status["message"] == "Waiting for data to arrive"
                 if batch - first >= piece.batches + (0 if waits else MOST_IDLE):
                     return {number: report for number, report in reports.items() if number < batch}

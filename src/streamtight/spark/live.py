@@ -12,7 +12,6 @@ twice. What the tasks do is in `live_bucket.py`, what the driver knows in `live_
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib.util
 import math
@@ -21,7 +20,7 @@ import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -33,6 +32,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from streamtight.errors import DependenceError, JobError, RowError, StreamtightError, TraceError, UnsupportedError
 from streamtight.method.compare.matcher import SIDES, Difference, Matcher
+from streamtight.spark.engine import settings
 from streamtight.spark.failure import job_error
 from streamtight.spark.live_book import HISTORY, Alarm, Folder, Limits, Metrics
 from streamtight.spark.live_bucket import PACKED, REPORTED, Bucket, Equal, Pack
@@ -122,7 +122,7 @@ def compare_live(
     writer = writer.trigger(availableNow=True) if every is None else writer.trigger(processingTime=f"{every} seconds")
     if name is not None:
         writer = writer.queryName(name)
-    with ONE_AT_A_TIME, _set_for_a_while(spark, {**_CONFS, _TASKS_CONF: str(parts.tasks)}):
+    with ONE_AT_A_TIME, settings(spark, {**_CONFS, _TASKS_CONF: str(parts.tasks)}):
         try:
             live._begin(writer.start())
         except PySparkException as error:
@@ -592,19 +592,3 @@ def _refused(error: PySparkException) -> UnsupportedError:
         came=text.strip(),
         hint="let each job write as it does, and compare what they wrote, read back as streams",
     )
-
-
-@contextlib.contextmanager
-def _set_for_a_while(spark: SparkSession, confs: Mapping[str, str]) -> Iterator[None]:
-    """Settings that a query takes with it when it starts; then the session's own come back."""
-    before = {name: spark.conf.get(name, None) for name in confs}
-    try:
-        for name, value in confs.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)

@@ -59,6 +59,9 @@ def run_rdd(
 ) -> list[list[object]]:
     """Every element of the job's RDD, by partition and in order."""
     context = spark.sparkContext
+    # PySpark ties RDD.toDF to the session object that was made last, and makes it the active one: after a foreachBatch
+    # that is the private copy which the query had.
+    SparkSession(context, spark._jsparkSession)
     confs = {**EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}  # an RDD job may use DataFrames inside
     with (
         settings(spark, confs),
