@@ -24,6 +24,7 @@ from streamtight.method.compare.search import SHRINK_SECONDS, Progress, Runner
 from streamtight.program.run import Run
 from streamtight.source.generate import Source, listed, source_of
 from streamtight.spark.pack import grouping_columns, run_many
+from streamtight.spark.recorded import LIMIT as RECORDED_LIMIT
 from streamtight.spark.recorded import Recorded, compare_recorded
 from streamtight.spark.rows import Kinds, kinds_of
 from streamtight.spark.run import LIMIT, MODES, STATIC, Job, Takes, run
@@ -53,7 +54,7 @@ def compare(
     pack_by: str | None = None,
     promise: Dependence | None = None,
     shrink: float = SHRINK_SECONDS,
-    limit: float = LIMIT,
+    limit: float | None = None,
     progress: Progress | None = None,
     spark: SparkSession | None = None,
 ) -> Verdict:
@@ -72,15 +73,15 @@ def compare(
     pack_by         a column that the job carries through, by which many inputs may share one run
     promise         with a Schedule: the order that the source of it keeps
     shrink          seconds that are spent on making a failing input smaller; 0 to see it as it was found
-    limit           seconds that a query may take
+    limit           seconds that a query may take, by default 120; of a comparison of recorded outputs, by default 3600
     """
     if isinstance(reference, Recorded) or isinstance(candidate, Recorded):
-        return _compare_recorded(reference, candidate, on=on, upto=upto, equal=equal, spark=spark)
+        return _compare_recorded(reference, candidate, on=on, upto=upto, equal=equal, limit=limit, spark=spark)
     _require_modes(mode, reference_mode)
     name, reference_name = _name(candidate), _name(reference)
     upto, equal = _relation(upto, mode), equality_of(equal, "compare")
     source, fixed = _source(on, takes, promise)
-    backend = _Spark.of(source, takes, gives, flush, pack_by, limit, spark)
+    backend = _Spark.of(source, takes, gives, flush, pack_by, LIMIT if limit is None else limit, spark)
     for one, its_mode in ((candidate, mode), (reference, reference_mode or mode)):
         if not isinstance(one, Oracle):
             _require_job(one)
@@ -189,7 +190,14 @@ def laws(
 
 
 def _compare_recorded(
-    reference: object, candidate: object, *, on: object, upto: Dependence, equal: Equal, spark: SparkSession | None
+    reference: object,
+    candidate: object,
+    *,
+    on: object,
+    upto: Dependence,
+    equal: Equal,
+    limit: float | None,
+    spark: SparkSession | None,
 ) -> Verdict:
     if not isinstance(reference, Recorded) or not isinstance(candidate, Recorded):
         raise TraceError(
@@ -205,7 +213,8 @@ def _compare_recorded(
             came=repr(on),
             hint="leave out on=: nothing is run",
         )
-    return compare_recorded(reference, candidate, upto=upto, equal=equal, spark=spark)
+    limit = RECORDED_LIMIT if limit is None else limit
+    return compare_recorded(reference, candidate, upto=upto, equal=equal, limit=limit, spark=spark)
 
 
 def _require_modes(mode: str, reference_mode: str | None) -> None:

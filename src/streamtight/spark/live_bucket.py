@@ -13,17 +13,16 @@ import operator
 import pickle
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from streamtight.errors import StreamtightError
 from streamtight.method.compare.matcher import SIDES, Difference, Matcher, Place, State
 from streamtight.method.compare.outputs import alike
-from streamtight.spark.rows import Table
+from streamtight.spark.rows import Table, arrow_reader
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.equality import Equality
 from streamtight.stream.event import Event, Kind
@@ -42,8 +41,6 @@ SHOWN = 3
 
 # -- packing ---------------------------------------------------------------------------------------------------------
 
-Read = Callable[[Any], Any]
-
 
 class Pack:
     """Packs the rows of a partition by bucket; called by Spark with Arrow batches, whose last column is the bucket.
@@ -58,7 +55,7 @@ class Pack:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         partition = _partition_number()
-        readers = [_reader(data_type) for data_type in self._types]
+        readers = [arrow_reader(data_type) for data_type in self._types]
         for chunk, batch in enumerate(batches):
             *columns, buckets = (column.to_pylist() for column in batch.columns)
             values = [c if read is None else map(read, c) for c, read in zip(columns, readers, strict=True)]
@@ -78,32 +75,8 @@ class Pack:
                 )
 
 
-def _reader(data_type: DataType) -> Read | None:
-    """Turns what Arrow gives for a value into what PySpark gives in a row; None if that is the same."""
-    if isinstance(data_type, StructType):
-        fields = [_reader(column.dataType) or _as_it_is for column in data_type.fields]
-        return lambda value: (
-            None if value is None else tuple(read(v) for read, v in zip(fields, value.values(), strict=True))
-        )
-    if isinstance(data_type, ArrayType):
-        item = _reader(data_type.elementType)
-        return None if item is None else lambda values: None if values is None else [item(v) for v in values]
-    if isinstance(data_type, MapType):
-        read_key, read_value = (_reader(t) or _as_it_is for t in (data_type.keyType, data_type.valueType))
-        return lambda pairs: None if pairs is None else {read_key(k): read_value(v) for k, v in pairs}
-    return _local_time if isinstance(data_type, TimestampType) else None
-
-
 def _is_nested(data_type: DataType) -> bool:
     return isinstance(data_type, StructType | ArrayType | MapType)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _local_time(value: datetime | None) -> datetime | None:
-    return None if value is None else value.astimezone().replace(tzinfo=None)
 
 
 # -- matching --------------------------------------------------------------------------------------------------------
@@ -190,7 +163,9 @@ class Bucket(StatefulProcessor):
     def _prepare(self) -> None:
         self._table = Table(self._kinds)
         # Most rows need no conversion: then the kind is called with the row as it is, in a third of the time.
-        needs_reading = any(_reader(column.dataType) or _is_nested(column.dataType) for column in self._table.struct)
+        needs_reading = any(
+            arrow_reader(column.dataType) or _is_nested(column.dataType) for column in self._table.struct
+        )
         self._only_kind = self._kinds[0] if len(self._kinds) == 1 and not needs_reading else None
         self._key = self._upto.partition_key()
 

@@ -11,15 +11,14 @@ import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, NamedTuple, Protocol, cast
 
 from pyspark import cloudpickle
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
+from pyspark.sql.types import StructType
 
 from streamtight.errors import StreamtightError
 from streamtight.method.compare.matcher import Matcher
-from streamtight.spark.rows import Table
+from streamtight.spark.rows import Table, arrow_reader
 from streamtight.stream.dependence import Dependence, key_getter
 from streamtight.stream.equality import Equality
 from streamtight.stream.event import Event, Kind
@@ -82,7 +81,7 @@ class Events:
 
     def __init__(self, task: Task) -> None:
         self._table = Table(task.kinds)
-        self._readers = [_reader(column.dataType) for column in task.types.fields]
+        self._readers = [arrow_reader(column.dataType) for column in task.types.fields]
         is_plain = len(task.kinds) == 1 and not any(self._readers)
         self._kind = task.kinds[0] if is_plain else None
 
@@ -101,30 +100,6 @@ class Events:
             except StreamtightError:
                 events.append(self._table.from_row(row))  # raises, and says more
         return events
-
-
-def _reader(data_type: DataType) -> Callable[[Any], Any] | None:
-    """Turns what Arrow gives for a value into what PySpark gives in a row; None if that is the same."""
-    if isinstance(data_type, StructType):
-        fields = [_reader(column.dataType) or _as_it_is for column in data_type.fields]
-        return lambda value: (
-            None if value is None else tuple(read(inner) for read, inner in zip(fields, value.values(), strict=True))
-        )
-    if isinstance(data_type, ArrayType):
-        item = _reader(data_type.elementType)
-        return None if item is None else lambda values: None if values is None else [item(value) for value in values]
-    if isinstance(data_type, MapType):
-        key, value = (_reader(inner) or _as_it_is for inner in (data_type.keyType, data_type.valueType))
-        return lambda pairs: None if pairs is None else {key(one): value(other) for one, other in pairs}
-    return _local_time if isinstance(data_type, TimestampType) else None
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _local_time(value: datetime | None) -> datetime | None:
-    return None if value is None else value.astimezone().replace(tzinfo=None)
 
 
 # -- matching --------------------------------------------------------------------------------------------------------
@@ -276,7 +251,9 @@ class Watch:
 
     def __init__(self, upto: Dependence, equal: Equal) -> None:
         self._clauses = [(number, clause, clause.left == clause.right) for number, clause in enumerate(upto.clauses)]
-        self._value: Callable[[Event], Hashable] = equal.canonical if isinstance(equal, Equality) else _as_it_is
+        self._value: Callable[[Event], Hashable] = (
+            equal.canonical if isinstance(equal, Equality) else lambda event: event
+        )
         self._same: Callable[[Any, Any], bool] = operator.eq if equal is None or isinstance(equal, Equality) else equal
         self._group: int | None = None
         self._books: dict[tuple[int, Hashable, bool], list[_Kept]] = {}

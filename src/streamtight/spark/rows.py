@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, TimestampType
 
 from streamtight.errors import RowError, StreamtightError
 from streamtight.stream.event import (
@@ -491,3 +491,30 @@ def _unambiguous(value: datetime | None) -> datetime | None:
             hint="TZ=UTC in the environment before Python starts",
         )
     return value
+
+
+# -- values that Arrow gives ------------------------------------------------------------------------------------------
+
+
+def arrow_reader(data_type: DataType) -> Callable[[Any], Any] | None:
+    """Turns what Arrow gives for a value into what PySpark gives in a row; None if that is the same."""
+    if isinstance(data_type, StructType):
+        fields = [arrow_reader(column.dataType) or _as_it_is for column in data_type.fields]
+        return lambda value: (
+            None if value is None else tuple(read(inner) for read, inner in zip(fields, value.values(), strict=True))
+        )
+    if isinstance(data_type, ArrayType):
+        item = arrow_reader(data_type.elementType)
+        return None if item is None else lambda values: None if values is None else [item(value) for value in values]
+    if isinstance(data_type, MapType):
+        key, value = (arrow_reader(inner) or _as_it_is for inner in (data_type.keyType, data_type.valueType))
+        return lambda pairs: None if pairs is None else {key(one): value(other) for one, other in pairs}
+    return _local_time if isinstance(data_type, TimestampType) else None
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _local_time(value: datetime | None) -> datetime | None:
+    return None if value is None else value.astimezone().replace(tzinfo=None)
