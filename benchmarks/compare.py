@@ -6,7 +6,6 @@ python benchmarks/compare.py
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 import streamtight as tight
 
@@ -23,12 +22,6 @@ def counted(df: DataFrame) -> DataFrame:
     return df.groupBy("taxi_id").count()
 
 
-def counted_per_run(df: DataFrame) -> DataFrame:
-    """Counts that carry a column through, if it is there: then many inputs share a run."""
-    also = [column for column in ("run",) if column in df.columns]
-    return df.groupBy("taxi_id", *also).agg(sf.count("*").alias("count"))
-
-
 def mapped(rdd):  # type: ignore[no-untyped-def]
     return rdd.map(lambda row: (row.taxi_id, row.x * 1000))
 
@@ -38,13 +31,9 @@ def main() -> None:
     tight.compare(stateless, stateless, on=DRIVES, runs=10)  # warm up
     print(f"{'job':44}{'traces':>8}{'seconds':>10}{'traces/minute':>16}")
     for name, job, options in (
-        ("stateless stream, packed in turn", stateless, {}),
-        ("stateful stream (complete), each alone", counted, {"mode": "complete"}),
-        (
-            "stateful stream (update), packed by a column",
-            counted_per_run,
-            {"mode": "update", "key": "taxi_id", "pack_by": "run"},
-        ),
+        ("stateless stream, side by side", stateless, {}),
+        ("stateful stream (complete), side by side", counted, {"mode": "complete"}),
+        ("stateful stream (update), side by side", counted, {"mode": "update"}),
         ("batch, each alone", counted, {"mode": "batch"}),
         ("RDD, each alone", mapped, {"mode": "rdd"}),
     ):

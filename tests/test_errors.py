@@ -13,6 +13,7 @@ from streamtight.errors import (
     FieldError,
     JobError,
     KindError,
+    PredicateError,
     SchemaError,
     StreamtightError,
     TimeLimitError,
@@ -180,6 +181,7 @@ EXTRAS: dict[type[StreamtightError], dict[str, object]] = {
     SchemaError: {"rule": "2.8"},
     JobError: {"batch": 3, "raised": "ValueError: no"},
     TimeLimitError: {"seconds": 2.5},
+    PredicateError: {"letter": 2, "record": (1, "a")},
 }
 CLASSES = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, StreamtightError)]
 

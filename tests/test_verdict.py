@@ -76,7 +76,7 @@ def test_scopes_of_one_strength_are_ordered_by_their_number_of_inputs():
         (Scope.tested(20, seed=7), "tested on 20 generated inputs, seed 7"),
         (Scope.tested(20, seed=0), "tested on 20 generated inputs, seed 0"),
         (Scope.tested(2), "tested on 2 given inputs"),
-        (Scope.observed(9), "observed on 9 inputs"),
+        (Scope.observed(9), "observed on 9 events"),
     ],
 )
 def test_a_scope_says_which_inputs_it_means(scope: Scope, text: str):

@@ -8,6 +8,8 @@ StreamtightError
 ├── SchemaError       a schema that is not well formed, or a stream that is not of it
 ├── TraceError        traces that cannot be compared, schedules that cannot be run
 ├── SourceError       a source of traces that cannot be, or that does not keep what it promises
+├── FormulaError      a temporal formula that cannot be, or cannot be judged
+├── PredicateError    a test in a formula raised, or gave no answer: with the letter, and the exception as its cause
 ├── VerdictError      a verdict that contradicts itself
 ├── ReportError       a report that cannot be written
 ├── RowError          a Spark row or type that is not an event or a kind, and the other way round
@@ -80,6 +82,19 @@ class TraceError(StreamtightError):
 
 class SourceError(StreamtightError):
     """A source of traces that cannot be, or that does not keep what it promises."""
+
+
+class FormulaError(StreamtightError):
+    """A temporal formula that cannot be, or that cannot be judged on this word."""
+
+
+class PredicateError(StreamtightError):
+    """A test in a formula raised, or gave no answer. `letter` and `record` say for what, `__cause__` what it raised."""
+
+    def __init__(self, where: str, *, needed: str, came: str, hint: str, letter: int, record: object) -> None:
+        super().__init__(where, needed=needed, came=came, hint=hint)
+        self.letter = letter
+        self.record = record
 
 
 class VerdictError(StreamtightError):

@@ -80,10 +80,29 @@ class Scope:
             case Strength.EXPLORED:
                 return f"explored for all inputs up to size {self.count}"
             case Strength.OBSERVED:
-                return f"observed on {self.count} {noun}"
+                return f"observed on {self.count} {'event' if self.count == 1 else 'events'}"
         if self.seed is None:
             return f"tested on {self.count} given {noun}"
         return f"tested on {self.count} generated {noun}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What happened, step by step: a line for each step."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """A cell for each column; a cell may have several lines."""
+
+    def __str__(self) -> str:
+        lines = [[cell.splitlines() or [""] for cell in row] for row in (self.columns, *self.rows)]
+        widths = [max(len(line) for row in lines for line in row[place]) for place in range(len(self.columns))]
+        told = []
+        for row in lines:
+            for number in range(max(map(len, row))):
+                cells = (cell[number] if number < len(cell) else "" for cell in row)
+                told.append("  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip())
+        return "\n".join(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,8 @@ class Counterexample:
     """The input; None if no job was run, as when two given streams are compared."""
     expected: tuple[Event, ...] | None = None
     actual: tuple[Event, ...] | None = None
+    table: Table | None = None
+    """The run step by step, where that tells more than what came in the end."""
     replay: str = ""
     """The few lines of Python that show it again."""
     reruns: int = 0
@@ -108,10 +129,12 @@ class Counterexample:
     def story(self) -> str:
         """What a person reads first: what is wrong, on which input, what was expected, what came, how to see it."""
         parts = [f"{self.finding}: {self.explanation}"]
-        if self.schedule is not None:
+        if self.table is not None:
+            parts.append("step by step\n" + _indented(str(self.table)))
+        elif self.schedule is not None:
             parts.append("input\n" + _indented(str(self.schedule)))
-            if self.schedule.shuffle_partitions != 1:
-                parts[-1] += f"\n  with {self.schedule.shuffle_partitions} shuffle partitions"
+        if self.schedule is not None and self.schedule.shuffle_partitions != 1:
+            parts[-1] += f"\n  with {self.schedule.shuffle_partitions} shuffle partitions"
         if self.expected is not None:
             parts.append("expected\n" + _listed(self.expected))
         if self.actual is not None:
@@ -224,7 +247,7 @@ def combine(verdicts: Iterable[Verdict], *, claim: str) -> Verdict:
 
     >>> good = Verdict("a", Outcome.HOLDS, Scope.proved())
     >>> print(combine([good, Verdict("b", Outcome.HOLDS, Scope.observed(9))], claim="both"))
-    HOLDS  both (observed on 9 inputs)
+    HOLDS  both (observed on 9 events)
     """
     listed = list(verdicts)
     if not listed:
@@ -257,6 +280,9 @@ def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
         else None,
         "expected": plain(counterexample.expected),
         "actual": plain(counterexample.actual),
+        "table": None
+        if counterexample.table is None
+        else {"columns": list(counterexample.table.columns), "rows": [list(row) for row in counterexample.table.rows]},
         "replay": counterexample.replay,
         "reruns": counterexample.reruns,
         "failing_reruns": counterexample.failing_reruns,

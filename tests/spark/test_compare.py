@@ -56,14 +56,37 @@ def test_a_job_that_loses_the_order_fails_with_two_rows_of_one_taxi(spark):
     assert found.failing_reruns == 3
 
 
-def test_the_replay_shows_it_again(spark, capsys):
+def test_the_replay_shows_it_again(spark):
     found = tight.compare(sequential, by_taxi_last, on=positions(), upto=EACH_TAXI, seed=1).counterexample
     lines = [line for line in found.replay.splitlines() if not line.startswith("from test_compare")]
 
-    exec("\n".join(lines), {"sequential": sequential, "by_taxi_last": by_taxi_last})
-
-    assert "ORDER_LOST" in capsys.readouterr().out
+    with pytest.raises(AssertionError, match="ORDER_LOST"):
+        exec("\n".join(lines), {"sequential": sequential, "by_taxi_last": by_taxi_last})
     assert "from test_compare import by_taxi_last" in found.replay
+
+
+def test_the_replay_of_a_job_with_two_inputs_and_no_name_can_be_pasted(spark):
+    Base = tight.Kind("Base", taxi_id=int)  # noqa: N806 - a kind
+    takes = {"drives": Position, "bases": Base}
+    drives = [Position(1, 0), Base(1), Base(1)]
+
+    verdict = tight.compare(
+        lambda drives, bases: drives.join(bases, "taxi_id"),
+        lambda drives, bases: drives.join(bases.distinct(), "taxi_id"),
+        on=tight.Schedule.of(drives),
+        takes=takes,
+    )
+
+    replay = verdict.counterexample.replay
+    assert "tight.compare(reference, candidate, on=schedule, takes={'drives': Position, 'bases': Base}" in replay
+    with pytest.raises(AssertionError, match="MISSING_ROWS"):
+        exec(
+            replay,
+            {
+                "reference": lambda drives, bases: drives.join(bases, "taxi_id"),
+                "candidate": lambda drives, bases: drives.join(bases.distinct(), "taxi_id"),
+            },
+        )
 
 
 def test_rows_spread_over_partitions_may_arrive_either_way(spark):
@@ -176,6 +199,19 @@ def test_a_source_that_yields_nothing_is_undecided(spark):
     assert "the source yields nothing" in verdict.reason
 
 
+def test_a_function_that_yields_nothing_is_undecided(spark):
+    verdict = tight.compare(sequential, by_taxi_first, on=lambda rng: [], upto=EACH_TAXI)
+
+    assert verdict.undecided
+    assert "the source yields nothing" in verdict.reason
+
+
+def test_a_claim_says_that_inputs_in_one_order_have_one_partition(spark):
+    verdict = tight.compare(sequential, sequential, on=[Position(1, 1)], runs=2)
+
+    assert verdict.claim.endswith("given its input in one partition")
+
+
 def test_jobs_that_give_no_row_are_undecided(spark):
     def nothing(df):
         return df.where("false")
@@ -193,6 +229,7 @@ def test_a_job_that_raises_tells_its_own_error_and_the_batch(spark):
     with pytest.raises(JobError, match=r"DIVIDE_BY_ZERO|[Dd]ivision by zero") as raised:
         tight.compare(raises, raises, on=[Position(1, 1), Position(1, 3)], runs=2)
     assert raised.value.batch is not None
+    assert str(raised.value).startswith("the job raises, in batch ")
 
 
 def test_a_query_that_never_ends_is_undecided(spark):
@@ -235,6 +272,8 @@ def test_an_unknown_kind_in_the_input_is_refused(spark):
         ({"mode": "appendix"}, TraceError, "one of append"),
         ({"mode": "update", "upto": EACH_TAXI}, TraceError, "a table"),
         ({"promise": EACH_TAXI}, TraceError, "a Schedule as on="),
+        ({"runs": 0}, TraceError, "a whole number from 1"),
+        ({"runs": "5"}, TraceError, "a whole number from 1"),
     ],
     ids=str,
 )

@@ -56,6 +56,33 @@ def test_the_last_row_depends_on_the_order(spark):
     assert len(verdicts["order"].counterexample.schedule.events) == 2
 
 
+def test_the_first_rows_of_a_batch_depend_on_its_partitions(spark):
+    schedule = tight.Schedule.of([Item("a", 1), Item("b", 2), Item("c", 3)], partitions=2)
+
+    verdicts = tight.laws(lambda df: df.limit(2), on=schedule, only="partitions", promise=tight.unordered)
+
+    assert finding(verdicts, "partitions") == "PARTITION_DEPENDENT"
+
+
+def test_a_source_in_one_order_asks_nothing_about_partitions_and_order(spark):
+    def doubled(df):
+        return df.selectExpr("2 * x AS x")
+
+    verdicts = tight.laws(doubled, on=items(upto=tight.ordered), only=["partitions", "order"], runs=4)
+
+    assert verdicts["partitions"].undecided
+    assert "no batch had rows in two partitions, since the source promises ordered" in verdicts["partitions"].reason
+    assert verdicts["order"].undecided
+    assert "the source promises ordered, which left its inputs no other order" in verdicts["order"].reason
+
+
+def test_an_input_of_one_event_asks_nothing_about_cuts(spark):
+    verdicts = tight.laws(lambda df: df, on=[Item("a", 1)], only="cuts", runs=3)
+
+    assert verdicts["cuts"].undecided
+    assert "no input was cut" in verdicts["cuts"].reason
+
+
 @pytest.mark.slow
 def test_a_limit_per_batch_depends_on_the_cuts(spark):
     def numbered(df):

@@ -103,7 +103,7 @@ def test_streams_that_differ_in_the_order_of_different_keys_hold(streams: Stream
     assert "still running with 1 unmatched on the left and 0 on the right" in str(waiting)
     assert "the oldest is GPS(taxi=1, x=1) of the left" in str(waiting)
     assert str(live.verdict()) == (
-        "HOLDS  left and right give the same stream up to same('taxi') (observed on 6 inputs)"
+        "HOLDS  left and right give the same stream up to same('taxi') (observed on 6 events)"
     )
     assert [(one.left, one.right, one.unmatched, one.matched) for one in live.history] == [(3, 2, 1, 2), (3, 3, 0, 1)]
     assert live.history[0].longest_wait_seconds == 0 < live.history[1].longest_wait_seconds

@@ -7,7 +7,7 @@ import random
 import pandas as pd
 import pytest
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DoubleType
+from pyspark.sql.types import DoubleType, LongType
 
 import streamtight as tight
 
@@ -32,10 +32,6 @@ def with_tax(sales):
     return sales.withColumn("tax", sf.col("amount") + 1)
 
 
-def total_by_everything_else(sales):
-    return sales.groupBy(*[name for name in sales.columns if name != "amount"]).agg(sf.sum("amount").alias("total"))
-
-
 def total_by_shop(sales):
     return sales.groupBy("shop").agg(sf.sum("amount").alias("total"))
 
@@ -45,49 +41,55 @@ def bags(run):
     return [sorted(map(repr, (event for partition in step.output for event in partition))) for step in run.steps]
 
 
+def squared(sales):
+    return sales.select(sf.udf(lambda amount: amount * amount, LongType())("amount").alias("square"))
+
+
+def twice_over(sales):
+    return sales.select("shop").union(sales.where("amount > 1").select(sf.upper("shop")))
+
+
+def in_sql(sales):
+    sales.createOrReplaceTempView("sales")
+    return sales.sparkSession.sql("SELECT shop, count(*) AS n FROM sales WHERE amount > 0 GROUP BY shop")
+
+
+def pairs(sales):
+    one, other = sales.alias("one"), sales.alias("other")
+    return one.join(other, sf.expr("one.shop = other.shop AND one.amount < other.amount")).select("one.shop")
+
+
 @pytest.mark.parametrize(
-    ("job", "mode", "by", "way"),
+    ("job", "mode"),
     [
-        (doubled, "append", None, "in turn"),
-        (doubled, "append", "run", "in turn"),
-        (with_tax, "append", "run", "by a column"),
-        (total_by_everything_else, "update", "run", "by a column"),
-        (total_by_everything_else, "complete", "run", "by a column"),
-        (total_by_shop, "update", "run", "alone"),
+        (doubled, "append"),
+        (with_tax, "append"),
+        (lambda sales: sales.select(sf.explode(sf.array("amount", sf.lit(7))).alias("n")), "append"),
+        (lambda sales: sales.withColumn("all", sf.to_json(sf.struct("*"))), "append"),
+        (lambda sales: sales.withColumn("columns", sf.lit(len(sales.columns))), "append"),
+        (lambda sales: sales.toDF("a", "b"), "append"),
+        (lambda sales: sales.distinct(), "append"),
+        (squared, "append"),
+        (twice_over, "append"),
+        (pairs, "append"),
+        (total_by_shop, "update"),
+        (total_by_shop, "complete"),
+        (lambda sales: total_by_shop(sales).orderBy("total"), "complete"),
+        (in_sql, "update"),
     ],
 )
-def test_packed_runs_give_what_single_runs_give(spark, job, mode, by, way):
+def test_inputs_side_by_side_give_what_they_give_alone(spark, job, mode):
     many = schedules(5)
 
-    packed = tight.run_many(job, many, takes=Sale, mode=mode, by=by)
+    packed = tight.run_many(job, many, takes=Sale, mode=mode)
 
-    assert packed.way == way
+    assert (packed.way, packed.why_not) == ("side by side", "")
     alone = [tight.run(job, schedule, takes=Sale, mode=mode) for schedule in many]
     assert [bags(run) for run in packed.runs] == [bags(run) for run in alone]
     assert [[step.input for step in run.steps] for run in packed.runs] == [list(s.batches) for s in many]
     assert [[step.batch for step in run.steps] for run in packed.runs] == [
         list(range(len(schedule.batches))) for schedule in many
     ]
-
-
-@pytest.mark.parametrize(
-    ("job", "reason"),
-    [
-        (total_by_shop, "Aggregate may mix rows of different run"),
-        (lambda sales: sales.dropDuplicates(["shop"]), "Deduplicate may mix rows of different run"),
-        (lambda sales: sales.select("shop", "amount"), "the output does not carry run as it came in"),
-        (lambda sales: sales.withColumn("run", sf.lit(0)), "the output does not carry run as it came in"),
-        (lambda sales: sales.limit(1), "Limit may mix rows of different run"),
-        (lambda sales: sales.union(sales), "Union may mix rows of different run"),
-    ],
-)
-def test_a_job_that_could_mix_inputs_is_not_packed_by_a_column(spark, job, reason):
-    mode = "update" if job is total_by_shop else "append"
-
-    packed = tight.run_many(job, schedules(2), takes=Sale, mode=mode, by="run")
-
-    assert packed.way != "by a column"
-    assert reason in packed.why_not
 
 
 def centred(sales):
@@ -97,22 +99,63 @@ def centred(sales):
     return sales.withColumn("c", sf.pandas_udf(around_the_mean, DoubleType())("amount"))
 
 
+def with_time(sales):
+    return sales.withColumn("at", sf.timestamp_seconds("amount")).withWatermark("at", "1 second")
+
+
 @pytest.mark.parametrize(
-    ("job", "reason"),
+    ("job", "mode", "way", "reason"),
     [
-        (centred, "may look at other rows of its batch"),
-        (lambda sales: sales.withColumn("all", sf.to_json(sf.struct("*"))), "the job looks at run"),
-        (lambda sales: sales.filter(sf.xxhash64("*") % 2 == 0), "the job looks at run"),
-        (lambda sales: sales.withColumn("r", sf.rand(1)), "is not the same every time"),
-        (lambda sales: sales.withColumn("n", sf.lit(len(sales.columns))), "an input gives other rows"),
-        (lambda sales: sales.toDF("a", "b"), "the job cannot be built"),
+        (lambda sales: sales.limit(1), "append", "alone", "Limit may mix rows of different cases"),
+        (lambda sales: sales.agg(sf.sum("amount")), "complete", "alone", "has a row even where nothing came"),
+        (with_time, "append", "alone", "EventTimeWatermark may mix rows of different cases"),
+        (centred, "append", "in turn", "may look at other rows of its batch"),
+        (lambda sales: sales.withColumn("r", sf.rand(1)), "append", "in turn", "is not the same every time"),
+        (lambda sales: sales.withColumn("t", sf.current_timestamp()), "append", "in turn", "is another one in every"),
+        (lambda sales: sales.where("amount < (SELECT 3)"), "append", "in turn", "the job has a subquery"),
     ],
 )
-def test_a_job_that_sees_the_column_or_other_rows_is_not_packed_by_a_column(spark, job, reason):
-    packed = tight.run_many(job, [tight.Schedule.of([Sale("a", 1), Sale("a", 3)])] * 2, takes=Sale, by="run")
+def test_a_job_that_could_mix_inputs_is_not_run_side_by_side(spark, job, mode, way, reason):
+    packed = tight.run_many(job, schedules(3), takes=Sale, mode=mode)
 
-    assert packed.way == "in turn"
+    assert packed.way == way
     assert reason in packed.why_not
+
+
+def test_a_job_whose_python_knows_of_the_others_is_not_trusted(spark):
+    calls = []
+
+    def numbered(sales):
+        calls.append(1)
+        return sales.withColumn("call", sf.lit(len(calls)))
+
+    packed = tight.run_many(numbered, schedules(2), takes=Sale)
+
+    assert "an input gives other rows when it is run alone" in packed.why_not
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "left_semi", "left_anti"])
+def test_a_stream_is_joined_with_a_table_side_by_side(spark, how):
+    names = spark.createDataFrame([("a", "Anna"), ("c", "Carl")], "shop string, owner string")
+    many = schedules(3)
+
+    packed = tight.run_many(lambda sales: sales.join(names, "shop", how), many, takes=Sale)
+
+    assert packed.way == "side by side"
+    assert [bags(run) for run in packed.runs] == [
+        bags(tight.run(lambda sales: sales.join(names, "shop", how), schedule, takes=Sale)) for schedule in many
+    ]
+
+
+def test_streams_of_several_inputs_are_joined_side_by_side(spark):
+    Extra = tight.Kind("Extra", shop=str, more=int)  # noqa: N806 - a kind
+    takes = {"sales": Sale, "extras": Extra}
+    many = [tight.Schedule.of([Sale("a", 1), Extra("a", n), Extra("b", n), Sale("b", 2)], cuts=[2]) for n in range(4)]
+
+    packed = tight.run_many(lambda sales, extras: sales.join(extras, "shop"), many, takes=takes)
+
+    assert packed.way == "side by side"
+    assert [sorted(event.more for event in run.events) for run in packed.runs] == [[n, n] for n in range(4)]
 
 
 def test_a_job_that_reads_another_stream_is_run_alone(spark):
@@ -134,45 +177,10 @@ def test_a_failure_is_told_with_its_own_schedule_and_batch(spark):
     assert caught.value.__notes__ == ["in schedule 2 of those that were given"]
 
 
-def test_a_job_written_in_sql_is_run_in_turn(spark):
-    def in_sql(sales):
-        sales.createOrReplaceTempView("sales")
-        return sales.sparkSession.sql("SELECT shop FROM sales WHERE amount > 1")
-
-    assert tight.run_many(in_sql, schedules(2), takes=Sale).way == "in turn"
-
-
 def test_what_spark_counts_for_all_inputs_is_not_told_of_one(spark):
-    packed = tight.run_many(total_by_everything_else, schedules(2), takes=Sale, mode="update", by="run")
+    packed = tight.run_many(total_by_shop, schedules(2), takes=Sale, mode="update")
 
     assert {step.state_rows for run in packed.runs for step in run.steps} == {None}
-
-
-@pytest.mark.parametrize(
-    ("job", "mode", "node"),
-    [
-        (total_by_shop, "update", "Aggregate"),
-        (lambda sales: sales.dropDuplicates(["shop"]), "append", "Deduplicate"),
-        (lambda sales: sales.limit(1), "append", "Limit"),
-    ],
-)
-def test_a_job_with_state_is_not_run_in_turn(spark, job, mode, node):
-    packed = tight.run_many(job, schedules(2), takes=Sale, mode=mode)
-
-    assert packed.way == "alone"
-    assert f"{node} may keep state" in packed.why_not
-
-
-def test_a_stream_joined_with_a_static_table_is_run_in_turn(spark):
-    names = spark.createDataFrame([("a", "Anna"), ("b", "Bert")], "shop string, owner string")
-    many = schedules(3)
-
-    packed = tight.run_many(lambda sales: sales.join(names, "shop"), many, takes=Sale)
-
-    assert packed.way == "in turn"
-    assert [bags(run) for run in packed.runs] == [
-        bags(tight.run(lambda sales: sales.join(names, "shop"), schedule, takes=Sale)) for schedule in many
-    ]
 
 
 def test_restarts_different_shuffles_and_batch_jobs_are_run_alone(spark):
@@ -187,44 +195,28 @@ def test_restarts_different_shuffles_and_batch_jobs_are_run_alone(spark):
     ]
 
     assert [packed.way for packed in ways] == ["alone"] * 3
-    assert [packed.why_not for packed in ways] == [
-        "not in turn: a restart concerns all inputs of a query",
-        "not in turn: the schedules have different numbers of shuffle partitions",
-        "not in turn: a batch job may look at all of its input at once",
-    ]
-
-
-def test_several_inputs_are_run_in_turn_and_not_by_a_column(spark):
-    def both(sales, more):
-        return sales.union(more)
-
-    Extra = tight.Kind("Extra", shop=str, amount=int)  # noqa: N806 - a kind
-    schedule = tight.Schedule.of([Sale("a", 1), Extra("b", 2)], cuts=[1])
-
-    packed = tight.run_many(both, [schedule, schedule], takes={"sales": Sale, "more": Extra}, by="run")
-
-    assert packed.way == "in turn"
-    assert packed.why_not == "not by run: the job has several inputs"
-    assert len(packed.runs[1].events) == 2
+    for packed, reason in zip(
+        ways,
+        [
+            "a restart concerns all inputs of a query",
+            "the schedules have different numbers of shuffle partitions",
+            "a batch job may look at all of its input at once",
+        ],
+        strict=True,
+    ):
+        assert packed.why_not == f"not side by side: {reason}; not in turn: {reason}"
 
 
 def test_described_outputs_lose_the_column_again(spark):
     Taxed = tight.Kind("Taxed", shop=str, amount=int, tax=int)  # noqa: N806 - a kind
 
-    packed = tight.run_many(with_tax, [tight.Schedule.of([Sale("a", 1)])] * 2, takes=Sale, gives=Taxed, by="run")
+    packed = tight.run_many(with_tax, [tight.Schedule.of([Sale("a", 1)])] * 2, takes=Sale, gives=Taxed)
 
     assert [run.events for run in packed.runs] == [(Taxed("a", 1, 2),)] * 2
 
 
 def test_no_schedule_gives_no_run(spark):
     assert tight.run_many(doubled, [], takes=Sale).runs == ()
-
-
-def test_a_column_that_the_kind_already_has_is_refused(spark):
-    with pytest.raises(tight.errors.RowError) as caught:
-        tight.run_many(doubled, schedules(1), takes=Sale, by="shop")
-
-    assert caught.value.hint == "by='shop_id'"
 
 
 def test_something_that_is_no_schedule_is_refused(spark):

@@ -23,6 +23,11 @@ class Cause(Enum):
     FLUSH = "flush"
     """The watermark was moved to the end of time, so that everything still open closes."""
 
+    @property
+    def is_given(self) -> bool:
+        """Whether the schedule asked for it, or for its replay."""
+        return self in (Cause.DATA, Cause.REPLAY)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -19,21 +19,22 @@ from streamtight.method.compare import jobs
 from streamtight.method.compare.jobs import LAWS, Asked
 from streamtight.method.compare.oracle import Oracle
 from streamtight.method.compare.outputs import Equal
-from streamtight.method.compare.replay import relation_code, replay_code
 from streamtight.method.compare.search import SHRINK_SECONDS, Progress, Runner
+from streamtight.method.replay import code_name, relation_code, replay_code
 from streamtight.program.run import Run
 from streamtight.source.generate import Source, listed, source_of
 from streamtight.spark.pack import grouping_columns, run_many
+from streamtight.spark.progress import at_terminal
 from streamtight.spark.recorded import LIMIT as RECORDED_LIMIT
 from streamtight.spark.recorded import Recorded, compare_recorded
-from streamtight.spark.rows import Kinds, kinds_of
-from streamtight.spark.run import LIMIT, MODES, STATIC, Job, Takes, run
+from streamtight.spark.rows import Kinds, kinds_code, kinds_of
+from streamtight.spark.run import LIMIT, MODES, STATIC, Job, Takes, job_name, require_job, run
 from streamtight.spark.session import session
 from streamtight.stream.dependence import Dependence, ordered, unordered
 from streamtight.stream.equality import equality_of
 from streamtight.stream.event import Event, Kind, without_none
 from streamtight.stream.schedule import Schedule
-from streamtight.verdict import Verdict
+from streamtight.verdict import Outcome, Scope, Verdict
 
 
 def compare(
@@ -51,7 +52,6 @@ def compare(
     runs: int = 50,
     seed: int = 0,
     flush: bool = True,
-    pack_by: str | None = None,
     promise: Dependence | None = None,
     shrink: float = SHRINK_SECONDS,
     limit: float | None = None,
@@ -70,7 +70,6 @@ def compare(
     key             for update: the columns that say which row an update replaces; by default those of the groupBy
     runs, seed      how many inputs are tried; the seed makes them the same every time
     flush           whether the watermark is moved to the end of time at the end, so that every window closes
-    pack_by         a column that the job carries through, by which many inputs may share one run
     promise         with a Schedule: the order that the source of it keeps
     shrink          seconds that are spent on making a failing input smaller; 0 to see it as it was found
     limit           seconds that a query may take, by default 120; of a comparison of recorded outputs, by default 3600
@@ -81,16 +80,21 @@ def compare(
     name, reference_name = _name(candidate), _name(reference)
     upto, equal = _relation(upto, mode), equality_of(equal, "compare")
     source, fixed = _source(on, takes, promise)
-    backend = _Spark.of(source, takes, gives, flush, pack_by, LIMIT if limit is None else limit, spark)
+    _require_runs(runs)
+    if takes is None and not source.kinds:
+        return _yields_nothing(f"{name} gives the same stream as {reference_name}")
+    backend = _Spark.of(source, takes, gives, flush, LIMIT if limit is None else limit, spark)
     for one, its_mode in ((candidate, mode), (reference, reference_mode or mode)):
         if not isinstance(one, Oracle):
-            _require_job(one)
+            require_job(one)
             key = backend.key_of(one, its_mode, key)
-    call = [reference_name, name, "on=schedule"]
+    call = [code_name(reference, "reference"), code_name(candidate, "candidate"), "on=schedule"]
     call += [] if upto == unordered else [f"upto={relation_code(upto)}"]
     call += [f"promise={relation_code(source.upto)}"] if reference is candidate else []
-    call += _options(equal=equal, gives=gives, key=key, mode=mode, reference_mode=reference_mode, flush=flush)
-    named = {reference_name: reference, name: candidate}
+    call += _options(
+        takes=takes, equal=equal, gives=gives, key=key, mode=mode, reference_mode=reference_mode, flush=flush
+    )
+    named = {call[0]: reference, call[1]: candidate}
     asked = Asked(
         backend=backend,
         source=source,
@@ -102,10 +106,12 @@ def compare(
         seed=seed,
         replay=lambda schedule: replay_code("compare", call, named, backend.kinds(), schedule),
         fixed=fixed,
-        progress=progress,
+        progress=progress or at_terminal("compare"),
         shrink_seconds=shrink,
     )
     up_to = "" if upto == unordered else f", up to {upto!r}"
+    if source.upto == ordered and fixed is None:  # such an input has no second partition, and the claim must say so
+        up_to += ", given its input in one partition"
     if reference is candidate:
         claim = f"{name} gives the same stream whenever it is given the same one{up_to}"
     elif isinstance(reference, Oracle):
@@ -154,20 +160,24 @@ def laws(
             "laws(mode=...)",
             needed="a streaming mode: append, update or complete",
             came=repr(mode),
-            hint="compare(job, job, ..., mode='batch'), which asks whether a batch job is deterministic",
+            hint=f"compare(job, job, mode={mode if mode in STATIC else 'batch'!r}, ...): is it deterministic?",
         )
-    _require_job(job)
+    require_job(job)
     upto, equal = _relation(upto, mode), equality_of(equal, "laws")
     source, fixed = _source(on, takes, promise)
-    backend = _Spark.of(source, takes, gives, flush, None, limit, spark)
-    key = backend.key_of(job, mode, key)
+    _require_runs(runs)
     name = _name(job)
+    if takes is None and not source.kinds:
+        return {law: _yields_nothing(f"{name} keeps the law of {law}") for law in chosen}
+    backend = _Spark.of(source, takes, gives, flush, limit, spark)
+    key = backend.key_of(job, mode, key)
     options = [] if upto == unordered else [f"upto={relation_code(upto)}"]
     options += [f"promise={relation_code(source.upto)}"]
-    options += _options(equal=equal, gives=gives, key=key, mode=mode, reference_mode=None, flush=flush)
+    options += _options(takes=takes, equal=equal, gives=gives, key=key, mode=mode, reference_mode=None, flush=flush)
+    called = code_name(job, "job")
 
     def asked(law: str) -> Asked[Job]:
-        call = [name, "on=schedule", f"only={law!r}", *options]
+        call = [called, "on=schedule", f"only={law!r}", *options]
         return Asked(
             backend=backend,
             source=source,
@@ -177,9 +187,9 @@ def laws(
             key=_names(key),
             runs=runs,
             seed=seed,
-            replay=lambda schedule: replay_code("laws", call, {name: job}, backend.kinds(), schedule, pick=law),
+            replay=lambda schedule: replay_code("laws", call, {called: job}, backend.kinds(), schedule, pick=law),
             fixed=fixed,
-            progress=progress,
+            progress=progress or at_terminal(f"laws: {law}"),
             shrink_seconds=shrink,
         )
 
@@ -225,6 +235,16 @@ def _require_modes(mode: str, reference_mode: str | None) -> None:
             )
 
 
+def _require_runs(runs: object) -> None:
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise TraceError("runs=...", needed="a whole number from 1", came=repr(runs), hint="runs=50")
+
+
+def _yields_nothing(claim: str) -> Verdict:
+    reason = "vacuous: the source yields nothing"
+    return Verdict(claim, Outcome.UNDECIDED, Scope.tested(0), reason=reason)
+
+
 def _relation(upto: object, mode: str) -> Dependence:
     if not isinstance(upto, Dependence):
         raise TraceError(
@@ -256,20 +276,8 @@ def _source(on: object, takes: Takes | None, promise: Dependence | None) -> tupl
     return source_of(on, kinds=[kind for kinds in inputs for kind in kinds_of(kinds, "takes")]), None
 
 
-def _require_job(job: object) -> None:
-    if not callable(job) or isinstance(job, Kind):
-        raise JobError(
-            "a job",
-            needed="a function of a DataFrame or of an RDD",
-            came=repr(job),
-            hint="def job(df): return df.where('x > 0')",
-            batch=None,
-            raised="",
-        )
-
-
 def _name(job: object) -> str:
-    return job.name if isinstance(job, Oracle) else getattr(job, "__name__", repr(job))
+    return job.name if isinstance(job, Oracle) else job_name(job)
 
 
 def _names(key: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -277,13 +285,20 @@ def _names(key: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _options(
-    *, equal: Equal, gives: Kinds | None, key: object, mode: str, reference_mode: str | None, flush: bool
+    *,
+    takes: Takes | None,
+    equal: Equal,
+    gives: Kinds | None,
+    key: object,
+    mode: str,
+    reference_mode: str | None,
+    flush: bool,
 ) -> list[str]:
     """The arguments that a replay needs, where they are not what they are by default."""
-    kinds = () if gives is None else kinds_of(gives, "gives")
     told = {
+        "takes": None if takes is None else kinds_code(takes),
         "equal": None if equal is None else repr(equal),
-        "gives": None if not kinds else kinds[0].name if len(kinds) == 1 else f"[{', '.join(k.name for k in kinds)}]",
+        "gives": None if gives is None else kinds_code(gives),
         "key": None if key is None else repr(key),
         "mode": None if mode == "append" else repr(mode),
         "reference_mode": None if reference_mode is None else repr(reference_mode),
@@ -302,7 +317,6 @@ class _Spark:
     takes: Takes
     gives: Kinds | None
     flush: bool
-    pack_by: str | None
     limit: float
     spark: SparkSession
     own_columns: dict[Kind, Kind] = field(default_factory=dict)
@@ -317,15 +331,16 @@ class _Spark:
         takes: Takes | None,
         gives: Kinds | None,
         flush: bool,
-        pack_by: str | None,
         limit: float,
         spark: SparkSession | None,
     ) -> _Spark:
-        return cls(source.kinds if takes is None else takes, gives, flush, pack_by, limit, spark or session())
+        return cls(source.kinds if takes is None else takes, gives, flush, limit, spark or session())
 
     def kinds(self) -> list[Kind]:
         """Those that a replay has to know."""
-        return [] if self.gives is None else list(kinds_of(self.gives, "gives"))
+        given = self.takes.values() if isinstance(self.takes, Mapping) else (self.takes,)
+        told = [kind for kinds in given for kind in kinds_of(kinds, "takes")]
+        return told if self.gives is None else [*told, *kinds_of(self.gives, "gives")]
 
     def key_of(self, job: Job, mode: str, key: str | Iterable[str] | None) -> str | Iterable[str] | None:
         """Which columns say what row an update replaces."""
@@ -357,7 +372,6 @@ class _Spark:
                     takes=self.takes,
                     gives=self.gives,
                     mode=mode,
-                    by=self.pack_by,
                     flush=flush,
                     limit=self.limit,
                     spark=self.spark,

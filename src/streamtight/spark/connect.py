@@ -10,7 +10,7 @@ What is lost: empty partitions at the end of an output leave no trace, so they a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,17 @@ class ConnectEngine:
             )
 
     def stream(
-        self, build: Build, feeds: Sequence[Feed], pieces: Iterable[Piece], *, mode: str, folder: Path, limit: float
-    ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
-        """Run the pieces one after another, with one checkpoint in this folder."""
+        self,
+        build: Build,
+        feeds: Sequence[Feed],
+        pieces: Iterable[Piece],
+        *,
+        mode: str,
+        folder: Path,
+        limit: float,
+        as_they_come: bool,
+    ) -> Generator[tuple[Piece, StructType, Output], None, None]:
+        """Run the pieces one after another, with one checkpoint in this folder; each is told when it has ended."""
         deadline = time.monotonic() + limit
         for number, piece in enumerate(pieces):
             quiet = {"spark.sql.streaming.noDataMicroBatches.enabled": str(piece.is_end).lower()}
@@ -75,7 +83,8 @@ class ConnectEngine:
                 reports = self._run_query(output, piece, mode, folder, target, first, deadline, limit)
                 outputs = [Output(batch, self._read(target, batch), reports[batch]) for batch in sorted(reports)]
                 require_all(piece, outputs, first)
-            yield piece, output.schema, outputs
+            for one in outputs:
+                yield piece, output.schema, one
 
     def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
         """What a stopped job keeps in its state."""

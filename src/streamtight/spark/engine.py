@@ -6,7 +6,7 @@ import contextlib
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -89,11 +89,21 @@ class Engine(Protocol):
     """A way of running jobs: in this process's JVM, or through Spark Connect."""
 
     def stream(
-        self, build: Build, feeds: Sequence[Feed], pieces: Iterable[Piece], *, mode: str, folder: Path, limit: float
-    ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
-        """Run the pieces one after another, with one checkpoint in this folder.
+        self,
+        build: Build,
+        feeds: Sequence[Feed],
+        pieces: Iterable[Piece],
+        *,
+        mode: str,
+        folder: Path,
+        limit: float,
+        as_they_come: bool,
+    ) -> Generator[tuple[Piece, StructType, Output], None, None]:
+        """Run the pieces one after another, with one checkpoint in this folder; every micro-batch, in order.
 
         A piece is asked for only when the answer to the one before was taken: whether there is one may depend on it.
+        With `as_they_come` a micro-batch is told as soon as it has run, where the engine can do that, so that who asks
+        may close the iterator: the query then stops.
         """
 
     def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:

@@ -15,12 +15,12 @@ import shutil
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import IllegalArgumentException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -48,6 +48,10 @@ from streamtight.spark.session import fast_folder
 
 JVM_ERRORS = (Py4JJavaError, PySparkException)  # PySpark translates some of what the JVM throws, not all
 
+_LAST_BATCH_MILLIS = 2_000  # for the batch that runs when no more are wanted: cut off, Spark would write to the log
+LAST = 2**63 - 1
+"""No micro-batch has a higher number."""
+
 _SOURCES = Path(__file__).parent / "java"
 
 # Compiling a plan does not pay for a few rows.
@@ -68,11 +72,19 @@ class JvmEngine:
         self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
         self._confs = {**EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}
-        self._driver_class = _load_classes(spark)
+        self._loader = _load_classes(spark)
 
     def stream(
-        self, build: Build, feeds: Sequence[Feed], pieces: Iterable[Piece], *, mode: str, folder: Path, limit: float
-    ) -> Iterator[tuple[Piece, StructType, list[Output]]]:
+        self,
+        build: Build,
+        feeds: Sequence[Feed],
+        pieces: Iterable[Piece],
+        *,
+        mode: str,
+        folder: Path,
+        limit: float,
+        as_they_come: bool,
+    ) -> Generator[tuple[Piece, StructType, Output], None, None]:
         """Run the pieces one after another, with one checkpoint in this folder."""
         deadline = time.monotonic() + limit
         schemas, rows = self._schemas(feeds), _pickled(feeds)
@@ -93,8 +105,9 @@ class JvmEngine:
                 driver.feed(piece.given_at_start, piece.last + 1, piece.batches + MOST_IDLE)
                 if piece.flushes:
                     driver.feedNothing()
-                outputs = self._run_query(driver, output, piece, mode, folder, deadline, limit)
-            yield piece, output.schema, outputs
+                stops = range(1, piece.batches) if as_they_come else ()
+                for one in self._run_query(driver, output, piece, mode, folder, deadline, limit, stops):
+                    yield piece, output.schema, one
 
     def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
         """What a stopped job keeps in its state."""
@@ -108,6 +121,14 @@ class JvmEngine:
         driver = self._driver(_pickled(feeds), schemas)
         frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
         return frames, build(frames)
+
+    def carry(self, output: DataFrame, column: str) -> DataFrame:
+        """The output with a column of the input that the job does not know; ValueError if its plan might mix values."""
+        carrier = self._loader.loadClass("streamtight.Carry").newInstance()
+        try:
+            return DataFrame(carrier.carry(output._jdf, column), self._spark)
+        except IllegalArgumentException as error:  # PySpark's own, for the one of Java
+            raise ValueError(str(error).partition("\n")[0]) from error
 
     def batch(self, build: Build, feeds: Sequence[Feed], *, limit: float) -> tuple[StructType, Sequence[Sequence[Row]]]:
         """Run the job once, on static DataFrames."""
@@ -125,34 +146,50 @@ class JvmEngine:
                     driver.capture(0, output._jdf)
                 except JVM_ERRORS as error:
                     raise job_error(error, batch=0) from error
-            [(_, partitions)] = self._captured(driver)
+            [(_, partitions)] = self._captured(driver, None)
         return output.schema, partitions
 
     def _run_query(
-        self, driver: Any, output: DataFrame, piece: Piece, mode: str, folder: Path, deadline: float, limit: float
-    ) -> list[Output]:
+        self,
+        driver: Any,
+        output: DataFrame,
+        piece: Piece,
+        mode: str,
+        folder: Path,
+        deadline: float,
+        limit: float,
+        stops: Sequence[int],
+    ) -> Iterator[Output]:
+        """Every micro-batch of the query; told after each of these numbers of them, and at the end."""
         first = last_commit(folder) + 1
+        told: list[Output] = []
         writer = output._jdf.writeStream().outputMode(mode).option("checkpointLocation", self._location(folder))
         try:
             query = writer.foreachBatch(driver).start()
         except JVM_ERRORS as error:
             raise job_error(error, batch=None) from error
         try:
-            left = min(max(0.0, deadline - time.monotonic()), LONGEST)
-            ended = driver.waitFor(query, piece.batches, int(left * 1000))
-            if ended == "late":
-                raise time_limit_error(f"batch {last_commit(folder) + 1}", limit)
-            if ended == "ended":
-                raise self._failure(query, last_commit(folder) + 1)
-            reports = {report["batchId"]: report for report in json.loads(driver.progress(query))}
-        except BaseException:  # Ctrl-C too: no query is left behind, and what went wrong first is what comes back
+            for batches in (*stops, piece.batches):
+                left = min(max(0.0, deadline - time.monotonic()), LONGEST)
+                ended = driver.waitFor(query, batches, batches == piece.batches, int(left * 1000))
+                if ended == "late":
+                    raise time_limit_error(f"batch {last_commit(folder) + 1}", limit)
+                if ended == "ended":
+                    raise self._failure(query, last_commit(folder) + 1)
+                reports = {report["batchId"]: report for report in json.loads(driver.progress(query, len(told)))}
+                if batches == piece.batches:
+                    query.stop()
+                # What was captured but not yet reported is told with the next ones.
+                for batch, rows in self._captured(driver, None if batches == piece.batches else max(reports)):
+                    told.append(Output(batch, rows, reports.get(batch, {})))
+                    yield told[-1]
+        except BaseException as error:  # Ctrl-C too: no query is left behind, and what went wrong first comes back
             with contextlib.suppress(*JVM_ERRORS):
+                if isinstance(error, GeneratorExit):
+                    driver.feedNoMore(query, _LAST_BATCH_MILLIS)
                 query.stop()
             raise
-        query.stop()
-        outputs = [Output(batch, rows, reports.get(batch, {})) for batch, rows in self._captured(driver)]
-        require_all(piece, outputs, first)
-        return outputs
+        require_all(piece, told, first)
 
     def _failure(self, query: Any, batch: int) -> Exception:
         raised = StreamingQuery(query).exception()
@@ -163,7 +200,7 @@ class JvmEngine:
         return error
 
     def _driver(self, rows: bytes, schemas: Any) -> Any:
-        driver = self._driver_class.newInstance()
+        driver = self._loader.loadClass("streamtight.Driver").newInstance()
         driver.load(bytearray(rows), schemas)
         return driver
 
@@ -173,9 +210,10 @@ class JvmEngine:
             schemas.add(self._session.parseDataType(feed.struct.json()))
         return schemas
 
-    def _captured(self, driver: Any) -> list[tuple[int, list[list[Row]]]]:
+    def _captured(self, driver: Any, last: int | None) -> list[tuple[int, list[list[Row]]]]:
+        """The rows of the micro-batches that were captured and not yet taken, up to this one."""
         as_bytes = self._spark.conf.get("spark.sql.execution.pyspark.binaryAsBytes", "true") == "true"
-        batches, sizes, rows = pickle.loads(driver.takeRows(as_bytes))  # noqa: S301 - from our own JVM
+        batches, sizes, rows = pickle.loads(driver.takeRows(as_bytes, LAST if last is None else last))  # noqa: S301 - from our own JVM
         taken = iter(rows)
         return [
             (batch, [[next(taken) for _ in range(size)] for size in partitions])
@@ -228,7 +266,7 @@ _LOADED: dict[str, Any] = {}
 
 
 def _load_classes(spark: SparkSession) -> Any:
-    """The class `Driver`, compiled and loaded once for every Spark application."""
+    """The class loader that has our classes, compiled and loaded once for every Spark application."""
     application = str(spark.sparkContext.applicationId)
     if application not in _LOADED:
         jar = _jar(_compiled(spark))
@@ -249,7 +287,7 @@ def _load_classes(spark: SparkSession) -> Any:
             spark.sparkContext._jsc.hadoopConfiguration()
         )
         _LOADED.clear()  # an application that ended takes its classes with it
-        _LOADED[application] = loader.loadClass("streamtight.Driver")
+        _LOADED[application] = loader
     return _LOADED[application]
 
 

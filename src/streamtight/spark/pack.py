@@ -2,12 +2,12 @@
 
 Two ways, both only where the job's plan shows that the inputs cannot mix:
 
-- *in turn*: a job without state treats every micro-batch for itself, so one input's batches may follow another's;
-- *by a column*: a job that carries a column through, and groups by it wherever it groups, treats the values of that
-  column as streams of their own, so batch i holds batch i of every input, each with its own value.
+- *side by side*: batch i holds batch i of every input, and the number of the input is a column that the job does not
+  see; its plan is changed to carry the column through, to group by it wherever it groups, and to join on it;
+- *in turn*: a job without state treats every micro-batch for itself, so one input's batches may follow another's.
 
-A plan does not show what the job's own Python does while it builds it (`lit(len(df.columns))`), so packing by a column
-is trusted only after one of the inputs has given the same rows alone.
+A plan does not show everything that the job's own Python does, so a job is trusted to run side by side only after one
+of the inputs has given the same rows alone.
 
 A packed input meets another interleaving with other rows than it would alone. What comes out is one of the things
 that the job may do with it, not always the same one as when it is run alone.
@@ -15,15 +15,17 @@ that the job may do with it, not always the same one as when it is run alone.
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from streamtight.errors import JobError, RowError, TimeLimitError
+from streamtight.errors import JobError, TimeLimitError
 from streamtight.program.run import Run, Step
 from streamtight.spark.rows import Kinds, kinds_of
 from streamtight.spark.run import (
@@ -49,7 +51,7 @@ class Packed:
 
     runs: tuple[Run, ...]
     way: str
-    """"by a column", "in turn" or "alone"."""
+    """"side by side", "in turn" or "alone"."""
     why_not: str = ""
 
 
@@ -67,16 +69,13 @@ def run_many(
     takes: Takes,
     gives: Kinds | None = None,
     mode: str = "append",
-    by: str | None = None,
     flush: bool = False,
     limit: float = LIMIT,
     spark: SparkSession | None = None,
 ) -> Packed:
     """A run of the job for each schedule, as few queries as its plan permits.
 
-    `by` is the name of a column that the job carries through: it is added to the input, an integer that is different
-    for each schedule, and taken off the output again. `flush` is what it is for `run`; a job with a watermark to
-    flush is never packed. `limit` holds for each query.
+    `flush` is what it is for `run`. `limit` holds for each query.
     """
     if isinstance(schedules, Schedule):
         schedules = [schedules]
@@ -85,20 +84,20 @@ def run_many(
     spark = spark or session()
     asked = _Asked(job, takes, gives, mode, flush, limit, spark)
     reasons: list[str] = []
-    ways: list[tuple[str, str, Callable[[], Sequence[Run]]]] = [
-        ("in turn", "in turn", lambda: asked.in_turn(schedules)),
-    ]
-    if by is not None:
-        ways.insert(0, ("by a column", f"by {by}", lambda: asked.by_column(by, schedules)))
-    for way, name, attempt in ways:
+    for way, attempt in (("side by side", asked.side_by_side), ("in turn", asked.in_turn)):
         try:
-            return Packed(tuple(attempt()), way, "; ".join(reasons))
+            return Packed(tuple(attempt(schedules)), way, "; ".join(reasons))
         except _CannotPackError as reason:
-            reasons.append(f"not {name}: {reason}")
+            reasons.append(f"not {way}: {reason}")
         except (JobError, TimeLimitError):
             # Which of the inputs it was, and in which of its batches, only a run of its own can tell.
-            reasons.append(f"not {name}: the job failed")
+            reasons.append(f"not {way}: the job failed")
     return Packed(tuple(asked.alone(schedules)), "alone", "; ".join(reasons))
+
+
+_RUN = "streamtight_run"
+_TRUSTED: weakref.WeakKeyDictionary[Job, set[str]] = weakref.WeakKeyDictionary()
+"""The jobs, with their modes, of which an input gave the same alone as beside others."""
 
 
 class _CannotPackError(Exception):
@@ -169,18 +168,34 @@ class _Asked:
             start = end
         return runs
 
-    # -- by a column -------------------------------------------------------------------------------------------------
+    # -- side by side ------------------------------------------------------------------------------------------------
 
-    def by_column(self, by: str, schedules: Sequence[Schedule]) -> list[Run]:
-        """One query, batch i of every schedule in its batch i; only for a job that keeps the column's values apart."""
+    def side_by_side(self, schedules: Sequence[Schedule]) -> list[Run]:
+        """One query, batch i of every schedule in its batch i, with a column that is carried through the job's plan."""
         self._require_packable(schedules)
+        if len(schedules) < 2:
+            raise _CannotPackError("one input has nothing beside it")
+        from streamtight.spark.jvm import JvmEngine
+
+        engine = JvmEngine(self.spark, shuffle_partitions=1)
+
+        def carrying(*frames: DataFrame, **named: DataFrame) -> DataFrame:
+            given = {name: frame.drop(_RUN) for name, frame in named.items()}
+            made = self.job(*(frame.drop(_RUN) for frame in frames), **given)
+            if not isinstance(made, DataFrame):
+                raise _CannotPackError(f"{type(made).__name__} is no DataFrame")
+            try:
+                return engine.carry(made, _RUN)
+            except ValueError as error:
+                raise _CannotPackError(str(error)) from error
+
+        carrying.__name__ = getattr(self.job, "__name__", "output")
         if isinstance(self.takes, Mapping):
-            raise _CannotPackError("the job has several inputs")
-        takes = self._with_column(self.takes, by, "takes")
-        self._require_apart(takes, by)
-        if not schedules:
-            return []
-        given = {kind.name: kind for kind in takes}
+            takes: Any = {name: _with_run(kinds, "takes") for name, kinds in self.takes.items()}
+        else:
+            takes = _with_run(self.takes, "takes")
+        every = [kind for kinds in (takes.values() if isinstance(takes, Mapping) else [takes]) for kind in kinds]
+        given = {kind.name: kind for kind in every}
         longest = max(len(schedule.batches) for schedule in schedules)
         batches = tuple(
             _side_by_side(
@@ -192,48 +207,26 @@ class _Asked:
             )
             for place in range(longest)
         )
-        gives = None if self.gives is None else self._with_column(self.gives, by, "gives")
-        packed = self.run(replace(schedules[0], batches=batches), takes=takes, gives=gives)
+        gives = None if self.gives is None else _with_run(self.gives, "gives")
+        packed = replace(self, job=carrying).run(replace(schedules[0], batches=batches), takes=takes, gives=gives)
         runs = []
         for number, schedule in enumerate(schedules):
             steps = packed.steps[: len(schedule.batches)]
-            runs.append(Run(tuple(_unmarked(step, number, by, schedule) for step in steps)))
-        # The input with the most rows says the most about whether others show in what it gives.
-        largest = max(range(len(schedules)), key=lambda number: len(schedules[number].events))
-        if _bags(runs[largest]) != _bags(self.run(schedules[largest])):
-            raise _CannotPackError("an input gives other rows when it is run alone")
+            runs.append(Run(tuple(_unmarked(step, number, schedule) for step in steps)))
+        if not self._is_trusted():
+            # The input with the most rows says the most about whether others show in what it gives.
+            largest = max(range(len(schedules)), key=lambda number: len(schedules[number].events))
+            if _bags(runs[largest]) != _bags(self.run(schedules[largest])):
+                raise _CannotPackError("an input gives other rows when it is run alone")
+            with contextlib.suppress(TypeError):
+                _TRUSTED.setdefault(self.job, set()).add(self.mode)
         return runs
 
-    def _require_apart(self, takes: Takes, by: str) -> None:
-        """Raise unless the plan carries the column through untouched and never brings rows of two values together."""
-        frames, output = self._probe(takes)
-        mine = _attribute(frames[0], by)
-        for node in _nodes(output):
-            name = node.nodeName()
-            _require_no_other_stream(node)
-            if _listed(node.subqueries()):
-                raise _CannotPackError("the job has a subquery")
-            groups = {"Aggregate": "groupingExpressions", "Deduplicate": "keys"}.get(name)
-            is_grouped = groups is not None and mine in _ids(getattr(node, groups)())
-            if node.children().size() and name not in _ROW_BY_ROW and not is_grouped:
-                raise _CannotPackError(f"{name} may mix rows of different {by}")
-            for expression in _listed(node.expressions()):
-                _require_row_wise(expression, mine, by)
-        if by not in output.columns or _attribute(output, by) != mine:
-            raise _CannotPackError(f"the output does not carry {by} as it came in")
-
-    def _with_column(self, kinds: Any, by: str, where: str) -> list[Kind]:
-        marked = []
-        for kind in kinds_of(kinds, where):
-            if by.casefold() in (name.casefold() for name in kind.fields):  # Spark does not tell them apart
-                raise RowError(
-                    f"run_many(by={by!r})",
-                    needed="the name of a column that the kinds do not have",
-                    came=f"{kind!r}",
-                    hint=f"by={by + '_id'!r}",
-                )
-            marked.append(Kind(kind.name, **{**kind.fields, by: int}))
-        return marked
+    def _is_trusted(self) -> bool:
+        try:
+            return self.mode in _TRUSTED.get(self.job, ())
+        except TypeError:  # not every function can be kept that way
+            return False
 
     def _probe(self, takes: Takes) -> tuple[list[DataFrame], DataFrame]:
         from streamtight.spark.jvm import JvmEngine
@@ -249,6 +242,16 @@ class _Asked:
                 raise _CannotPackError(f"the job cannot be built: {first_line}") from error
 
 
+def _with_run(kinds: Any, where: str) -> list[Kind]:
+    """The kinds with the column that tells the inputs apart."""
+    marked = []
+    for kind in kinds_of(kinds, where):
+        if _RUN in (name.casefold() for name in kind.fields):  # Spark does not tell upper and lower case apart
+            raise _CannotPackError(f"{kind.name} has a field {_RUN}")
+        marked.append(Kind(kind.name, **{**kind.fields, _RUN: int}))
+    return marked
+
+
 def _marked(batch: Batch, number: int, kinds: Mapping[str, Kind]) -> Batch:
     return tuple(tuple(kinds[e.kind.name](*e[1:], number) for e in partition) for partition in batch)
 
@@ -261,9 +264,9 @@ def _side_by_side(batches: Sequence[Batch]) -> Batch:
     )
 
 
-def _unmarked(step: Step, number: int, by: str, schedule: Schedule) -> Step:
+def _unmarked(step: Step, number: int, schedule: Schedule) -> Step:
     rows = tuple(
-        tuple(_without(event, by) for event in partition if getattr(event, by) == number) for partition in step.output
+        tuple(_without_run(event) for event in partition if getattr(event, _RUN) == number) for partition in step.output
     )
     # What Spark counts and times is about all inputs at once.
     given = schedule.batches[step.batch]
@@ -275,9 +278,9 @@ def _bags(run: Run) -> list[Counter[Event]]:
     return [Counter(event for partition in step.output for event in partition) for step in run.steps]
 
 
-def _without(event: Event, by: str) -> Event:
-    fields = {name: declared for name, declared in event.kind.fields.items() if name != by}
-    values = {name: value for name, value in event.as_dict().items() if name != by}
+def _without_run(event: Event) -> Event:
+    fields = {name: declared for name, declared in event.kind.fields.items() if name != _RUN}
+    values = {name: value for name, value in event.as_dict().items() if name != _RUN}
     return Kind(event.kind.name, **fields)(**values)
 
 
@@ -296,23 +299,6 @@ def _nodes(frame: DataFrame) -> Iterator[Any]:
 def _require_no_other_stream(node: Any) -> None:
     if not node.children().size() and node.isStreaming() and node.toString() != "memory":
         raise _CannotPackError(f"the job reads another stream: {node.toString()}")
-
-
-def _require_row_wise(expression: Any, mine: int | None, by: str) -> None:
-    """Raise if an expression looks at the column, or at other rows, as a Python function of whole batches may."""
-    if expression.getClass().getSimpleName() == "AttributeReference":
-        return  # the column itself: it is carried through
-    waiting = [expression]
-    if not expression.deterministic():
-        raise _CannotPackError(f"{expression.toString()} is not the same every time")
-    while waiting:
-        inner = waiting.pop()
-        kind = inner.getClass().getSimpleName()
-        if kind == "AttributeReference" and int(inner.exprId().id()) == mine:
-            raise _CannotPackError(f"the job looks at {by}")
-        if kind.startswith("Python"):
-            raise _CannotPackError(f"{inner.toString()} may look at other rows of its batch")
-        waiting += _listed(inner.children())
 
 
 def grouping_columns(job: Job, *, takes: Takes, spark: SparkSession) -> tuple[str, ...] | None:
@@ -345,17 +331,3 @@ def _is_of(column: Any, group: Any) -> bool:
 
 def _listed(scala_seq: Any) -> list[Any]:
     return [scala_seq.apply(place) for place in range(scala_seq.size())]
-
-
-def _attribute(frame: DataFrame, name: str) -> int | None:
-    """The identity that Spark gave a column, which it keeps through everything that does not compute it anew."""
-    for attribute in _listed(frame._jdf.queryExecution().analyzed().output()):
-        if attribute.name() == name:
-            return int(attribute.exprId().id())
-    return None
-
-
-def _ids(expressions: Any) -> set[int]:
-    """The identities of those expressions that are columns as they came."""
-    columns = [e for e in _listed(expressions) if e.getClass().getSimpleName() == "AttributeReference"]
-    return {int(column.exprId().id()) for column in columns}

@@ -43,11 +43,11 @@ _PARALLELISM = "spark.default.parallelism"
 _LONGEST_TEXT = 200
 
 
-def require_rdds(spark: SparkSession) -> None:
+def require_rdds(spark: SparkSession, where: str = "run(mode='rdd')") -> None:
     """Raise if this session has no RDDs."""
     if is_connect(spark):
         raise UnsupportedError(
-            "run(mode='rdd')",
+            where,
             needed="a classic session, since Spark Connect has no RDDs",
             came="a Spark Connect session",
             hint="spark=... with a classic session, or mode='batch' with a function of DataFrames",
@@ -70,7 +70,7 @@ def run_rdd(
         interrupted_after(spark, limit),
     ):
         try:
-            made = build([_rdd(context, feed) for feed in feeds])
+            made = build([rdd_of(context, feed) for feed in feeds])
         except (Py4JJavaError, PythonException) as error:  # out of a task: sortBy and count run some while they build
             raise job_error(error, batch=0) from error
         try:
@@ -120,7 +120,7 @@ def _cached(context: SparkContext) -> dict[int, Any]:
 # -- rows in ---------------------------------------------------------------------------------------------------------
 
 
-def _rdd(context: SparkContext, feed: Feed) -> RDD[Any]:
+def rdd_of(context: SparkContext, feed: Feed) -> RDD[Any]:
     """An RDD with exactly these partitions: as many lists as slices, so each slice has one, unpacked in its task."""
     [batch] = feed.batches
     row = _to_row(feed.struct)

@@ -50,7 +50,7 @@ from streamtight.errors import (
     UnsupportedError,
 )
 from streamtight.method.compare import engines
-from streamtight.method.compare.replay import definitions, relation_code
+from streamtight.method.replay import definitions, relation_code
 from streamtight.spark.engine import interrupted_after, settings
 from streamtight.spark.failure import job_error
 from streamtight.spark.recorded_files import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
@@ -67,6 +67,15 @@ _PYTHON_TYPES = {name: python for python, names in _SPARK_NAMES.items() for name
 _BITS = {"long": 64, "integer": 32, "short": 16, "byte": 8}
 _SQL_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte", "real": "float"}
 _SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60}
+
+
+def kinds_code(given: Kinds | Mapping[str, Kinds | None]) -> str:
+    """The kinds of a stream, or of several by name, as they can be pasted."""
+    if isinstance(given, Mapping):
+        named = (f"{name!r}: {'None' if kinds is None else kinds_code(kinds)}" for name, kinds in given.items())
+        return f"{{{', '.join(named)}}}"
+    names = [kind.name for kind in kinds_of(given, "kinds")]
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
 
 def kinds_of(given: Kinds, where: str) -> tuple[Kind, ...]:

@@ -61,6 +61,7 @@ def run(
     output: str | None = None,
     flush: bool = False,
     show_open: bool = False,
+    until: Callable[[Step], bool] | None = None,
     limit: float = LIMIT,
     spark: SparkSession | None = None,
 ) -> Run:
@@ -71,7 +72,8 @@ def run(
     of a job that returns a dict of them. `flush` ends the stream with an empty batch for which the watermark is at the
     end of time, so that the last window closes; no row is made up for that, and a job without a watermark, for which
     nothing would close, gets no such batch. `show_open` reads what the job still keeps in its state at the end, into
-    `Run.open`. A run that takes longer than `limit` seconds raises TimeLimitError.
+    `Run.open`. `until` is told every step as soon as it is there, and the run stops after the first one for which it
+    says True. A run that takes longer than `limit` seconds raises TimeLimitError.
     """
     inputs = tables_of(takes)
     _require_sensible(schedule, inputs, mode, flush, limit)
@@ -88,7 +90,7 @@ def run(
         (chosen or _own_table(job, made.schema)).order_of(made.schema)
         return made
 
-    with ONE_AT_A_TIME, _no_queries_left(spark), no_views_left(spark):
+    with ONE_AT_A_TIME, _no_queries_left(spark), no_views_left(spark), naming(job):
         engine = _engine(spark, schedule)
         if mode == "batch":
             feeds = [_feed(table, (_all_at_once(schedule),)) for table in inputs.values()]
@@ -97,11 +99,17 @@ def run(
             return Run((Step(0, Cause.DATA, _all_at_once(schedule), rows),))
         feeds = [_feed(table, schedule.batches) for table in inputs.values()]
         steps: list[Step] = []
-        with _checkpoint() as folder:
+        with checkpoint() as folder:
             pieces = _pieces(schedule, lambda: flush and _may_have_watermark(steps))
-            for piece, columns, outputs in engine.stream(build, feeds, pieces, mode=mode, folder=folder, limit=limit):
-                table = chosen or _own_table(job, columns)
-                steps += [_step(out, piece, schedule, _events(out.partitions, table, columns)) for out in outputs]
+            ran = engine.stream(
+                build, feeds, pieces, mode=mode, folder=folder, limit=limit, as_they_come=until is not None
+            )
+            with contextlib.closing(ran):
+                for piece, columns, out in ran:
+                    table = chosen or _own_table(job, columns)
+                    steps.append(_step(out, piece, schedule, _events(out.partitions, table, columns)))
+                    if until is not None and until(steps[-1]):
+                        break
             still_open = _open(engine.state(folder)) if show_open else None
         return Run(tuple(steps), still_open)
 
@@ -121,7 +129,7 @@ def _run_rdd(
     given = _all_at_once(schedule)
     feeds = [_feed(table, (given,)) for table in inputs.values()]
     build = _rdd_builder(job, inputs, output)
-    with ONE_AT_A_TIME, _no_queries_left(spark), no_views_left(spark):
+    with ONE_AT_A_TIME, _no_queries_left(spark), no_views_left(spark), naming(job):
         partitions = run_rdd(spark, build, feeds, shuffle_partitions=schedule.shuffle_partitions, limit=limit)
     return Run((Step(0, Cause.DATA, given, events_of(partitions, kinds, _own_name(job))),))
 
@@ -157,6 +165,38 @@ def run_all(
 
 
 # -- the question ----------------------------------------------------------------------------------------------------
+
+
+def job_name(job: object) -> str:
+    """What a claim calls a job."""
+    return getattr(job, "__name__", None) or repr(job)
+
+
+@contextlib.contextmanager
+def naming(job: object) -> Iterator[None]:
+    """Let an error say which job it was: a question may have two."""
+    try:
+        yield
+    except JobError as error:
+        if error.where.startswith("the job"):
+            name = job_name(job)
+            told = f"the job {name}{error.where.removeprefix('the job')}"
+            error.args = (str(error).replace(error.where, told, 1),)
+            error.where = told
+        raise
+
+
+def require_job(job: object) -> None:
+    """Raise unless it is something that can be called with DataFrames."""
+    if not callable(job) or isinstance(job, Kind):
+        raise JobError(
+            "a job",
+            needed="a function of a DataFrame or of an RDD",
+            came=repr(job),
+            hint="def job(df): return df.where('x > 0')",
+            batch=None,
+            raised="",
+        )
 
 
 def tables_of(takes: Takes) -> dict[str | None, Table]:
@@ -215,6 +255,19 @@ def require_batches(schedule: object) -> None:
             came=repr(schedule),
             hint="Schedule.of(events, cuts=[...])",
         )
+
+
+def output_columns(job: Job, *, takes: Takes, output: str | None, mode: str, spark: SparkSession) -> StructType | None:
+    """The columns of a job's output, before it runs; None if that cannot be known."""
+    if mode in STATIC or is_connect(spark):
+        return None
+    from streamtight.spark.jvm import JvmEngine
+
+    tables = tables_of(takes)
+    build = builder(job, tables, output, wants_stream=True)
+    with ONE_AT_A_TIME, no_views_left(spark):
+        engine = JvmEngine(spark, shuffle_partitions=1)
+        return engine.probe(build, [table.struct for table in tables.values()])[1].schema
 
 
 def _engine(spark: SparkSession, schedule: Schedule) -> Engine:
@@ -413,7 +466,8 @@ def _watermark(report: Mapping[str, Any]) -> datetime | None:
 
 
 @contextlib.contextmanager
-def _checkpoint() -> Iterator[Path]:
+def checkpoint() -> Iterator[Path]:
+    """A folder for the checkpoint of one run."""
     folder = Path(tempfile.mkdtemp(prefix="streamtight-", dir=fast_folder()))
     try:
         yield folder

@@ -6,6 +6,7 @@ against a reference's run on another that follows from it.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from streamtight.program.run import Cause, Run
 from streamtight.source.generate import Source
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.event import Event
-from streamtight.stream.schedule import Restart, Schedule
+from streamtight.stream.schedule import Batch, Restart, Schedule
 from streamtight.stream.trace import Trace
 from streamtight.verdict import Outcome, Scope, Verdict
 
@@ -126,6 +127,19 @@ def without_parallelism(schedule: Schedule) -> Schedule:
     return Schedule(tuple((sum(batch, ()),) for batch in schedule.batches))
 
 
+def dealt_back(schedule: Schedule) -> Schedule:
+    """The same batches, each in one partition: the first row of every partition, then the second of each, and so on.
+
+    Not one partition after another, since that is how many jobs read them: they would agree by that alone.
+    """
+
+    def dealt(batch: Batch) -> tuple[Event, ...]:
+        turns = itertools.zip_longest(*batch)
+        return tuple(event for turn in turns for event in turn if event is not None)
+
+    return Schedule(tuple((dealt(batch),) for batch in schedule.batches))
+
+
 def in_one_batch(schedule: Schedule) -> Schedule:
     """All events in one batch and one partition."""
     return Schedule(((schedule.events,),))
@@ -183,6 +197,8 @@ def _law(
     *,
     reference_mode: str | None = None,
     seen: Callable[[Run], None] = lambda run: None,
+    asks: Callable[[Schedule], bool] = lambda schedule: True,
+    why_not_asked: str = "",
 ) -> Verdict:
     """One law: the job on a schedule against itself on the schedule that follows from it."""
     consumer = Consumer(asked.mode, asked.key)
@@ -217,6 +233,8 @@ def _law(
             replay=asked.replay,
             promise=asked.source.upto,
             why_vacuous="the job gave no row",
+            asks=asks,
+            why_not_asked=why_not_asked,
             repeats=repeats,
             packs=lambda: asked.backend.packs(job, asked.mode),
         )
@@ -258,6 +276,8 @@ def _cuts(asked: Asked[Job], job: Job, name: str) -> Verdict:
         in_one_batch,
         lambda finding, schedule, expected, actual: "DROPPED_LATE" if _late(expected, actual) else "BATCH_DEPENDENT",
         ("in one batch", "cut into batches"),
+        asks=lambda schedule: sum(any(batch) for batch in schedule.batches) > 1,
+        why_not_asked="no input was cut, as none had two events; try a source of longer ones: size=12",
     )
 
 
@@ -267,9 +287,14 @@ def _partitions(asked: Asked[Job], job: Job, name: str) -> Verdict:
         job,
         f"{name} means the same however its input is spread over partitions",
         Schedule.random,
-        without_parallelism,
+        dealt_back,
         lambda finding, schedule, expected, actual: "PARTITION_DEPENDENT",
         ("in one partition", "spread over partitions"),
+        asks=lambda schedule: any(sum(map(bool, batch)) > 1 for batch in schedule.batches),
+        why_not_asked=(
+            f"no batch had rows in two partitions, since the source promises {asked.source.upto!r}; "
+            "try one that promises less: generated(..., upto=unordered)"
+        ),
     )
 
 
@@ -287,6 +312,11 @@ def _order(asked: Asked[Job], job: Job, name: str) -> Verdict:
         reordered_as(asked.source.upto),
         lambda finding, schedule, expected, actual: "DROPPED_LATE" if _late(expected, actual) else "ORDER_DEPENDENT",
         ("in one order", "in another order"),
+        asks=lambda schedule: schedule.events != representative(schedule.events, asked.source.upto),
+        why_not_asked=(
+            f"the source promises {asked.source.upto!r}, which left its inputs no other order; "
+            "try one that promises less: generated(..., upto=unordered)"
+        ),
     )
 
 

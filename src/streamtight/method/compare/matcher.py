@@ -342,10 +342,11 @@ class Matcher:
             expected=left,
             actual=right,
             replay=(
+                "import streamtight as tight\nfrom streamtight import *\n"
                 f"m = tight.Matcher(upto={self.upto!r}{'' if self.equal is None else f', equal={self.equal!r}'})\n"
                 f"m.feed({first!r}, {list(left if first == 'left' else right)!r})\n"
                 f"m.feed({second!r}, {list(left if second == 'left' else right)!r})\n"
-                "print(m.finish().story())"
+                "m.finish().require()"
             ),
             reruns=1,
             failing_reruns=int(fails),

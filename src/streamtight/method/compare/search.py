@@ -57,6 +57,9 @@ class Question:
     promise: Dependence
     """What the order of a schedule must keep when it is shrunk."""
     why_vacuous: str = "neither job gave a row"
+    asks: Callable[[Schedule], bool] = lambda schedule: True
+    """Whether a schedule puts the question at all: a law about partitions needs rows in two of them."""
+    why_not_asked: str = ""
     packs: Callable[[], bool] = lambda: True
     """Whether the runners can put several schedules into one run; known only after they have tried."""
     shrink_seconds: float = SHRINK_SECONDS
@@ -88,7 +91,7 @@ class Question:
 def search(question: Question, *, runs: int, seed: int, progress: Progress | None = None) -> Verdict:
     """The verdict after so many traces of the source."""
     started = time.perf_counter()
-    done, produced, unconfirmed = 0, False, 0
+    done, produced, asked, unconfirmed = 0, False, False, 0
     rng = random.Random(seed)
     traces = _traces(question.source, runs, seed)
 
@@ -111,6 +114,7 @@ def search(question: Question, *, runs: int, seed: int, progress: Progress | Non
             for schedule, (finding, some) in zip(pack, list(question.findings(pack, True)), strict=True):
                 done += 1
                 produced = produced or some
+                asked = asked or question.asks(schedule)
                 if finding is None:
                     continue
                 counterexample = _confirmed(question, schedule)
@@ -133,6 +137,8 @@ def search(question: Question, *, runs: int, seed: int, progress: Progress | Non
         return verdict(Outcome.UNDECIDED, reason="vacuous: the source yields nothing")
     if not produced:
         return verdict(Outcome.UNDECIDED, reason=f"vacuous: {question.why_vacuous} in {done} runs")
+    if not asked:
+        return verdict(Outcome.UNDECIDED, reason=f"vacuous: {question.why_not_asked}")
     return verdict(Outcome.HOLDS)
 
 

@@ -4,6 +4,7 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.LinkedList;
 import java.util.List;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -35,11 +36,12 @@ public class Driver implements VoidFunction2 {
   private Object[] streams;
   private int[] added; // for each input: how many blocks were added
   private int next; // the next batch to feed
-  private int end; // the first batch not to feed
+  private volatile int end; // the first batch not to feed
   private int most; // micro-batches to capture: with timeouts by the clock, Spark makes more of them for ever
   private StructType schema;
-  private final ArrayList batchIds = new ArrayList();
-  private final ArrayList captured = new ArrayList(); // for each micro-batch: for each partition an array of rows
+  private final ArrayList ids = new ArrayList(); // of all micro-batches that were captured
+  private int taken; // so many of them were handed over
+  private final LinkedList captured = new LinkedList(); // for each one not yet taken: for each partition its rows
   private volatile int finished; // micro-batches
 
   // -- rows in ----------------------------------------------------------------------------------------------------
@@ -142,6 +144,12 @@ public class Driver implements VoidFunction2 {
     }
   }
 
+  /** Lets the micro-batch that runs come to its end, and feeds no other. */
+  public void feedNoMore(StreamingQuery query, long millis) throws Exception {
+    end = 0;
+    waitFor(query, 0, true, millis);
+  }
+
   private static void add(Object stream, List block) throws Exception {
     Object rows = scala.jdk.javaapi.CollectionConverters.asScala(block).toSeq();
     Method method;
@@ -189,19 +197,21 @@ public class Driver implements VoidFunction2 {
                 .runJob(rows, new Capture(), scala.reflect.ClassTag$.MODULE$.apply(Object[].class));
     schema = execution.analyzed().schema();
     synchronized (this) {
-      batchIds.add(Long.valueOf(id));
+      ids.add(Long.valueOf(id));
       captured.add(Arrays.asList(partitions));
     }
   }
 
-  /** What was captured, pickled: ([batch ids], [[rows in each partition] for each batch], [all rows]). */
-  public synchronized byte[] takeRows(boolean binaryAsBytes) throws Exception {
+  /** What was captured and not yet taken, pickled: ([batch ids], [[rows in each partition] for each], [all rows]). */
+  public synchronized byte[] takeRows(boolean binaryAsBytes, long lastId) throws Exception {
     EvaluatePython.registerPicklers();
+    ArrayList batchIds = new ArrayList();
     ArrayList rows = new ArrayList();
     ArrayList sizes = new ArrayList();
-    for (int b = 0; b < captured.size(); b++) {
+    while (taken < ids.size() && ((Long) ids.get(taken)).longValue() <= lastId) {
+      batchIds.add(ids.get(taken++));
       ArrayList counts = new ArrayList();
-      Iterator partitions = ((List) captured.get(b)).iterator();
+      Iterator partitions = ((List) captured.removeFirst()).iterator();
       while (partitions.hasNext()) {
         Object[] partition = (Object[]) partitions.next();
         counts.add(Integer.valueOf(partition.length));
@@ -211,9 +221,7 @@ public class Driver implements VoidFunction2 {
       }
       sizes.add(counts);
     }
-    Object[] result = new Object[] {new ArrayList(batchIds), sizes, rows};
-    batchIds.clear();
-    captured.clear();
+    Object[] result = new Object[] {batchIds, sizes, rows};
     return new net.razorvine.pickle.Pickler(true, false).dumps(result);
   }
 
@@ -236,16 +244,19 @@ public class Driver implements VoidFunction2 {
 
   // -- the query --------------------------------------------------------------------------------------------------
 
-  /** Waits until so many micro-batches are finished and the query waits for data. Says "idle", "ended" or "late". */
-  public String waitFor(StreamingQuery query, int batches, long millis) throws Exception {
+  /**
+   * Waits until so many micro-batches are finished and reported; `all`, until the query then waits for data. Says "done",
+   * "ended" or "late".
+   */
+  public String waitFor(StreamingQuery query, int batches, boolean all, long millis) throws Exception {
     long limit = System.nanoTime() + millis * 1000000L;
     while (true) {
       if (!query.isActive()) {
         return "ended";
       }
-      boolean waits = query.status().message().equals("Waiting for data to arrive");
-      if ((finished >= most && isReported(query)) || (finished >= batches && waits)) {
-        return "idle";
+      boolean isEnough = all ? query.status().message().equals("Waiting for data to arrive") : isReported(query, batches);
+      if ((finished >= most && isReported(query, most)) || (finished >= batches && isEnough)) {
+        return "done";
       }
       if (System.nanoTime() > limit) {
         return "late";
@@ -254,18 +265,18 @@ public class Driver implements VoidFunction2 {
     }
   }
 
-  /** Whether Spark has reported on the last micro-batch that was captured, which it does after the commit. */
-  private synchronized boolean isReported(StreamingQuery query) {
+  /** Whether Spark has reported on so many of the micro-batches that were captured, which it does after the commit. */
+  private synchronized boolean isReported(StreamingQuery query, int batches) {
     StreamingQueryProgress report = query.lastProgress();
-    return report != null && report.batchId() >= ((Long) batchIds.get(batchIds.size() - 1)).longValue();
+    return report != null && ids.size() >= batches && report.batchId() >= ((Long) ids.get(batches - 1)).longValue();
   }
 
-  /** Spark's own reports on the micro-batches, as a JSON list. */
-  public static String progress(StreamingQuery query) {
+  /** Spark's own reports on the micro-batches, without the first ones, as a JSON list. */
+  public static String progress(StreamingQuery query, int first) {
     StreamingQueryProgress[] reports = query.recentProgress();
     StringBuilder json = new StringBuilder("[");
-    for (int i = 0; i < reports.length; i++) {
-      json.append(i > 0 ? "," : "").append(reports[i].json());
+    for (int i = first; i < reports.length; i++) {
+      json.append(i > first ? "," : "").append(reports[i].json());
     }
     return json.append("]").toString();
   }

@@ -34,7 +34,13 @@ def replay_code(
     lines += definitions(shown)
     lines.append(f"schedule = {schedule.code()}")
     lines.append(f"verdict = tight.{verb}({', '.join(arguments)}){'' if pick is None else f'[{pick!r}]'}")
-    return "\n".join([*lines, "print(verdict.story())"])
+    return "\n".join([*lines, "verdict.require()"])
+
+
+def code_name(job: object, otherwise: str) -> str:
+    """What the pasted lines call a job: its own name, unless it has none that Python could read."""
+    name = getattr(job, "__name__", None) or getattr(job, "name", "")
+    return name if isinstance(name, str) and name.isidentifier() else otherwise
 
 
 def definitions(kinds: Iterable[Kind]) -> list[str]:
