@@ -195,16 +195,11 @@ def test_restarts_different_shuffles_and_batch_jobs_are_run_alone(spark):
     ]
 
     assert [packed.way for packed in ways] == ["alone"] * 3
-    for packed, reason in zip(
-        ways,
-        [
-            "a restart concerns all inputs of a query",
-            "the schedules have different numbers of shuffle partitions",
-            "a batch job may look at all of its input at once",
-        ],
-        strict=True,
-    ):
-        assert packed.why_not == f"not side by side: {reason}; not in turn: {reason}"
+    assert [packed.why_not for packed in ways] == [
+        "a restart concerns all inputs of a query",
+        "the schedules have different numbers of shuffle partitions",
+        "a batch job may look at all of its input at once",
+    ]
 
 
 def test_described_outputs_lose_the_column_again(spark):

@@ -561,4 +561,4 @@ def test_many_runs_are_run_alone() -> None:
     packed = tight.run_many(same, [numbers((1,)), numbers((2,))], takes=N, gives=N, mode="rdd")
 
     assert [run.events for run in packed.runs] == [(N(1),), (N(2),)]
-    assert (packed.way, packed.why_not) == ("alone", "not in turn: an RDD job may look at all of its input at once")
+    assert (packed.way, packed.why_not) == ("alone", "an RDD job may look at all of its input at once")

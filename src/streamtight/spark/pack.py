@@ -86,7 +86,11 @@ def run_many(
     reasons: list[str] = []
     for way, attempt in (("side by side", asked.side_by_side), ("in turn", asked.in_turn)):
         try:
+            asked.require_packable(schedules)
             return Packed(tuple(attempt(schedules)), way, "; ".join(reasons))
+        except _NeverPackedError as reason:
+            reasons.append(str(reason))
+            break
         except _CannotPackError as reason:
             reasons.append(f"not {way}: {reason}")
         except (JobError, TimeLimitError):
@@ -101,7 +105,11 @@ _TRUSTED: weakref.WeakKeyDictionary[Job, set[str]] = weakref.WeakKeyDictionary()
 
 
 class _CannotPackError(Exception):
-    """Why the inputs cannot go into one query."""
+    """Why the inputs cannot go into one query, this way."""
+
+
+class _NeverPackedError(_CannotPackError):
+    """Why they cannot in any way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +143,21 @@ class _Asked:
                 error.add_note(f"in schedule {number} of those that were given")
                 raise
 
-    def _require_packable(self, schedules: Sequence[Schedule]) -> None:
+    def require_packable(self, schedules: Sequence[Schedule]) -> None:
+        """Raise if no two of these inputs may share a query."""
         if self.mode in STATIC:
-            raise _CannotPackError(f"{STATIC[self.mode]} may look at all of its input at once")
+            raise _NeverPackedError(f"{STATIC[self.mode]} may look at all of its input at once")
         if is_connect(self.spark):
-            raise _CannotPackError("a Spark Connect session does not show the plan")
+            raise _NeverPackedError("a Spark Connect session does not show the plan")
         if any(schedule.restarts for schedule in schedules):
-            raise _CannotPackError("a restart concerns all inputs of a query")
+            raise _NeverPackedError("a restart concerns all inputs of a query")
         if len({schedule.shuffle_partitions for schedule in schedules}) > 1:
-            raise _CannotPackError("the schedules have different numbers of shuffle partitions")
+            raise _NeverPackedError("the schedules have different numbers of shuffle partitions")
 
     # -- in turn -----------------------------------------------------------------------------------------------------
 
     def in_turn(self, schedules: Sequence[Schedule]) -> list[Run]:
         """One query, the schedules one after another; only for a job that keeps nothing from batch to batch."""
-        self._require_packable(schedules)
         _, output = self._probe(self.takes)
         for node in _nodes(output):
             streams = sum(child.isStreaming() for child in _listed(node.children()))
@@ -172,7 +180,6 @@ class _Asked:
 
     def side_by_side(self, schedules: Sequence[Schedule]) -> list[Run]:
         """One query, batch i of every schedule in its batch i, with a column that is carried through the job's plan."""
-        self._require_packable(schedules)
         if len(schedules) < 2:
             raise _CannotPackError("one input has nothing beside it")
         from streamtight.spark.jvm import JvmEngine
