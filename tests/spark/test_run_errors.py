@@ -57,7 +57,7 @@ def test_an_exception_in_python_is_told_with_its_batch_and_its_line() -> None:
 
     assert (error.batch, error.raised) == (2, "ValueError: three is too much")
     assert re.fullmatch(rf"look at {re.escape(__file__)}, line \d+, in check", error.hint)
-    assert str(error).startswith("the job, in batch 2: ")
+    assert str(error).startswith("the job fails_at_three, in batch 2: ")
     assert "three is too much" in str(error.__cause__)
 
 

@@ -178,9 +178,8 @@ def naming(job: object) -> Iterator[None]:
     try:
         yield
     except JobError as error:
-        if error.where.startswith("the job"):
-            name = job_name(job)
-            told = f"the job {name}{error.where.removeprefix('the job')}"
+        if error.where.startswith("the job,") and job_name(job).isidentifier():
+            told = f"the job {job_name(job)}{error.where.removeprefix('the job')}"
             error.args = (str(error).replace(error.where, told, 1),)
             error.where = told
         raise
