@@ -30,6 +30,7 @@ slow: $(READY) ## the tests of the case studies in full, and other long ones
 bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/kernel.py
 	$(BIN)/python benchmarks/matcher.py
+	$(BIN)/python benchmarks/temporal.py
 	$(BIN)/python benchmarks/spark.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/live.py

@@ -20,7 +20,7 @@ LAYERS = [
     ["stream"],
     ["verdict"],
     ["program"],
-    ["property", "source", "solver"],
+    ["properties", "source", "solver"],
     ["method"],
     ["report", "spark"],
     ["cli", "pytest_plugin"],

@@ -11,19 +11,49 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streamtight import errors as errors
     from streamtight.errors import StreamtightError as StreamtightError
+    from streamtight.method.check.satisfying import satisfying as satisfying
     from streamtight.method.compare.matcher import Difference as Difference
     from streamtight.method.compare.matcher import Matcher as Matcher
     from streamtight.method.compare.oracle import allowed as allowed
     from streamtight.method.compare.oracle import expected as expected
     from streamtight.method.compare.oracle import one_of as one_of
+    from streamtight.program.letter import Letter as Letter
     from streamtight.program.run import Cause as Cause
     from streamtight.program.run import Run as Run
     from streamtight.program.run import Step as Step
+    from streamtight.properties.explain import Why as Why
+    from streamtight.properties.judge import Judge as Judge
+    from streamtight.properties.parse import parse as parse
+    from streamtight.properties.records import all_records as all_records
+    from streamtight.properties.records import asserts as asserts
+    from streamtight.properties.records import count as count
+    from streamtight.properties.records import no_record as no_record
+    from streamtight.properties.records import on_frame as on_frame
+    from streamtight.properties.records import same_rows as same_rows
+    from streamtight.properties.records import some_record as some_record
+    from streamtight.properties.temporal import FALSE as FALSE
+    from streamtight.properties.temporal import TRUE as TRUE
+    from streamtight.properties.temporal import Formula as Formula
+    from streamtight.properties.temporal import always as always
+    from streamtight.properties.temporal import eventually as eventually
+    from streamtight.properties.temporal import exists as exists
+    from streamtight.properties.temporal import forall as forall
+    from streamtight.properties.temporal import historically as historically
+    from streamtight.properties.temporal import next_ as next  # noqa: A004, F401
+    from streamtight.properties.temporal import now as now
+    from streamtight.properties.temporal import once as once
+    from streamtight.properties.temporal import previously as previously
+    from streamtight.properties.temporal import release as release
+    from streamtight.properties.temporal import since as since
+    from streamtight.properties.temporal import until as until
     from streamtight.report.write import write_report as write_report
+    from streamtight.source import gen as gen
     from streamtight.source.generate import Source as Source
     from streamtight.source.generate import generated as generated
     from streamtight.source.generate import listed as listed
     from streamtight.source.shrink import smallest_failing as smallest_failing
+    from streamtight.spark.check import check as check
+    from streamtight.spark.check import property_ as property  # noqa: A004, F401
     from streamtight.spark.compare import compare as compare
     from streamtight.spark.compare import laws as laws
     from streamtight.spark.live import LiveComparison as LiveComparison
@@ -33,6 +63,7 @@ if TYPE_CHECKING:
     from streamtight.spark.pack import Packed as Packed
     from streamtight.spark.pack import run_many as run_many
     from streamtight.spark.recorded import recorded as recorded
+    from streamtight.spark.rows import kind_of as kind_of
     from streamtight.spark.run import run as run
     from streamtight.spark.run import run_all as run_all
     from streamtight.spark.session import session as session
@@ -88,30 +119,67 @@ _HOMES = {
     "streamtight.stream.schedule": ["Schedule", "Restart", "Race", "find_race"],
     "streamtight.verdict": ["Verdict", "Outcome", "Scope", "Counterexample", "combine"],
     "streamtight.program.run": ["Run", "Step", "Cause"],
+    "streamtight.program.letter": ["Letter"],
+    "streamtight.properties.temporal": [
+        "Formula",
+        "TRUE",
+        "FALSE",
+        "now",
+        "next",
+        "eventually",
+        "always",
+        "until",
+        "release",
+        "forall",
+        "exists",
+        "previously",
+        "once",
+        "historically",
+        "since",
+    ],
+    "streamtight.properties.judge": ["Judge"],
+    "streamtight.properties.explain": ["Why"],
+    "streamtight.properties.parse": ["parse"],
+    "streamtight.properties.records": [
+        "all_records",
+        "some_record",
+        "no_record",
+        "count",
+        "same_rows",
+        "asserts",
+        "on_frame",
+    ],
     "streamtight.source.generate": ["Source", "generated", "listed"],
     "streamtight.source.shrink": ["smallest_failing"],
     "streamtight.method.compare.matcher": ["Matcher", "Difference"],
     "streamtight.method.compare.oracle": ["expected", "one_of", "allowed"],
+    "streamtight.method.check.satisfying": ["satisfying"],
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
     "streamtight.spark.run": ["run", "run_all"],
     "streamtight.spark.pack": ["run_many", "Packed"],
     "streamtight.spark.compare": ["compare", "laws"],
+    "streamtight.spark.check": ["check", "property"],
+    "streamtight.spark.rows": ["kind_of"],
     "streamtight.spark.recorded": ["recorded"],
     "streamtight.spark.live": ["compare_live", "LiveComparison"],
     "streamtight.spark.live_book": ["Alarm", "Metrics"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = ["errors", *_HOME_OF]
+# Names that Python has too are written with an underscore where they are defined.
+_WRITTEN = {"next": "next_", "property": "property_"}
+_MODULES = {"errors": "streamtight.errors", "gen": "streamtight.source.gen"}
+
+__all__ = ["errors", "gen", *_HOME_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return importlib.import_module("streamtight.errors")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _HOME_OF:
         raise AttributeError(f"module 'streamtight' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    value = getattr(importlib.import_module(_HOME_OF[name]), _WRITTEN.get(name, name))
     globals()[name] = value
     return value
 

@@ -77,7 +77,7 @@ class Source:
         for name, given, least in (("count", count, 0), ("seed", seed, None)):
             if not isinstance(given, int) or (least is not None and given < least):
                 needed = "a whole number" if least is None else f"a whole number from {least}"
-                raise SourceError(f"traces({name}=...)", needed=needed, came=_shown(given), hint=f"{name}=100")
+                raise SourceError(f"traces({name}=...)", needed=needed, came=shown(given), hint=f"{name}=100")
         return itertools.islice(self.make(count, seed), count)
 
     def simpler_events(self, event: Event) -> Iterator[Event]:
@@ -110,12 +110,12 @@ def generated(
     >>> all(2 <= len(trace) <= 4 for trace in rides.traces(50, seed=1))
     True
     """
-    kinds = _kinds_of(what)
+    kinds = kinds_of(what, "generated(...)")
     promise = upto if upto is not None else what if isinstance(what, Schema) else ordered
     described = repr(what) if isinstance(what, Schema) else ", ".join(kind.name for kind in kinds)
     _require_dependence(promise, "generated(...)")
-    _require_predicate(where)
-    _require_fields(fields, kinds)
+    require_predicate(where, "generated")
+    require_fields(fields, kinds, "generated", "upto, size, where, extremes")
     given = {name: tuple(values) if isinstance(values, list) else values for name, values in fields.items()}
     generator = _Generator(kinds, promise, _sizes(size), where, extremes, given)
     generator.require_possible()
@@ -152,7 +152,7 @@ def source_of(
         return generated(given, upto=upto)
     if isinstance(given, Trace) or (isinstance(given, (list, tuple)) and not isinstance(given, Event)):
         return _listed(given, where, upto, tuple(kinds))
-    if _is_strategy(given):
+    if is_strategy(given):
         return _drawn_by_strategy(given, where, upto, tuple(kinds))
     if callable(given) and not isinstance(given, type):
         return _made_by_function(given, where, upto, tuple(kinds))
@@ -166,7 +166,7 @@ def source_of(
         where,
         needed="a source, a trace, a list of traces or of events, a Kind, a schema, a function of a random.Random, or "
         "a Hypothesis strategy of lists of events",
-        came=_shown(given),
+        came=shown(given),
         hint=hint,
     )
 
@@ -189,7 +189,7 @@ class _Generator:
         """Raise now what would else be raised at the first trace."""
         everything = _Mix.of_all(self.pools(0))
         for kind in self.kinds:
-            self.upto.require_known(_plain_event(kind))
+            self.upto.require_known(plain_event(kind))
         self.event(random.Random(0), everything, everything)
 
     def traces(self, count: int, seed: int) -> Iterator[Trace]:
@@ -219,19 +219,7 @@ class _Generator:
 
     def may_come(self, event: Event) -> bool:
         """Does it satisfy `where`?"""
-        if self.where is None:
-            return True
-        try:
-            return bool(self.where(event))
-        except StreamtightError:
-            raise
-        except Exception as error:
-            raise SourceError(
-                "generated(where=...)",
-                needed="a predicate on every generated event",
-                came=f"{type(error).__name__}: {error}, for {event!r}",
-                hint="tests for the kind and for None before a field is read",
-            ) from error
+        return may_come(event, self.where, "generated")
 
     def simpler(self, event: Event) -> Iterator[Event]:
         """The event with one field simpler: the boldest step of every field first, then the next of every field."""
@@ -258,11 +246,28 @@ class _Generator:
             for name, declared in kind.fields.items():
                 if (name, declared) not in made:
                     values = given[name] if name in given else values_of(declared).pool(extremes=self.extremes)
-                    made[name, declared] = _fitted(kind, name, values)
+                    made[name, declared] = fitted(kind, name, values, "generated")
         return {kind: tuple(made[field] for field in kind.fields.items()) for kind in self.kinds}
 
 
 _NONE_LEFT = object()
+
+
+def may_come(event: Event, where: Predicate | None, by: str) -> bool:
+    """Does the event satisfy the predicate that was given to this function?"""
+    if where is None:
+        return True
+    try:
+        return bool(where(event))
+    except StreamtightError:
+        raise
+    except Exception as error:
+        raise SourceError(
+            f"{by}(where=...)",
+            needed="a predicate on every generated event",
+            came=f"{type(error).__name__}: {error}, for {event!r}",
+            hint="tests for the kind and for None before a field is read",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,13 +298,14 @@ class _Mix:
         return kind(*[pool[int(draw() * len(pool))] for pool in self.pools[kind]])
 
 
-def _plain_event(kind: Kind) -> Event:
+def plain_event(kind: Kind) -> Event:
+    """Some event of this kind."""
     return kind(*(values_of(declared).common[0] for declared in kind.fields.values()))
 
 
 def _pool(field: str, values: FieldValues, seed: int) -> Pool:
-    if _is_strategy(values):
-        return _drawn(values, POOL_SIZE, seed, f"generated({field}=...)")
+    if is_strategy(values):
+        return drawn(values, POOL_SIZE, seed, f"generated({field}=...)")
     told = cast("Sequence[object]", values)
     if len(told) <= POOL_SIZE:
         return told
@@ -307,14 +313,14 @@ def _pool(field: str, values: FieldValues, seed: int) -> Pool:
     return [told[place] for place in (0, *chosen, len(told) - 1)]
 
 
-def _fitted(kind: Kind, field: str, values: Pool) -> Pool:
-    """The values as events of this kind store them."""
-    plain = _plain_event(kind)
+def fitted(kind: Kind, field: str, values: Iterable[object], by: str) -> Pool:
+    """The values that were given to this function, as events of this kind store them."""
+    plain = plain_event(kind)
     try:
         return [getattr(plain.replace(**{field: value}), field) for value in values]
     except EventError as error:
         needed = f"values that fit {error.where}: {error.needed}"
-        raise SourceError(f"generated({field}=...)", needed=needed, came=error.came, hint=error.hint) from None
+        raise SourceError(f"{by}({field}=...)", needed=needed, came=error.came, hint=error.hint) from None
 
 
 def _steps_down(value: object, domain: Pool) -> list[object]:
@@ -337,7 +343,7 @@ def _listed(what: object, where: str, upto: Dependence | None, kinds: tuple[Kind
         raise SourceError(
             where,
             needed="a trace, a list of traces, or a list of events",
-            came=_shown(strange),
+            came=shown(strange),
             hint="Trace([...], ordered) for each list of events" if isinstance(strange, list) else "[event, event]",
         )
     told = cast("list[Trace]", items)
@@ -382,7 +388,7 @@ def _drawn_by_strategy(
     strategy: SearchStrategy[Any], where: str, upto: Dependence | None, kinds: tuple[Kind, ...]
 ) -> Source:
     def make(count: int, seed: int) -> Iterable[object]:
-        return _drawn(strategy, count, seed, where)
+        return drawn(strategy, count, seed, where)
 
     return _sampled(make, "traces drawn by Hypothesis", where, upto, kinds)
 
@@ -407,7 +413,7 @@ def _sampled(
                 if event.kind not in known:
                     raise SourceError(
                         where,
-                        needed=f"events of {_names(known)}, as in its first {SAMPLE_SIZE} traces",
+                        needed=f"events of {names(known)}, as in its first {SAMPLE_SIZE} traces",
                         came=repr(event),
                         hint=f"traces up to a schema that names {event.kind.name} too",
                     )
@@ -425,7 +431,7 @@ def _trace_of(made: object, upto: Dependence | None, where: str) -> Trace:
     for event in events:
         if not isinstance(event, Event):
             raise SourceError(
-                where, needed="traces, or lists of events", came=_shown(made), hint="return [GPS(1, 0.0), GPS(2, 0.0)]"
+                where, needed="traces, or lists of events", came=shown(made), hint="return [GPS(1, 0.0), GPS(2, 0.0)]"
             )
     return Trace(cast("list[Event]", events), upto or ordered)
 
@@ -451,7 +457,8 @@ def _kinds_in(traces: Iterable[Trace], promise: Dependence, kinds: tuple[Kind, .
 # -- Hypothesis ------------------------------------------------------------------------------------------------------
 
 
-def _is_strategy(given: object) -> TypeGuard[SearchStrategy[Any]]:
+def is_strategy(given: object) -> TypeGuard[SearchStrategy[Any]]:
+    """Is it a strategy of Hypothesis?"""
     if "hypothesis" not in sys.modules:
         return False  # nobody can have made one
     from hypothesis.strategies import SearchStrategy
@@ -459,12 +466,12 @@ def _is_strategy(given: object) -> TypeGuard[SearchStrategy[Any]]:
     return isinstance(given, SearchStrategy)
 
 
-def _drawn(strategy: SearchStrategy[Any], count: int, seed: int, where: str) -> list[object]:
+def drawn(strategy: SearchStrategy[Any], count: int, seed: int, where: str) -> list[object]:
     """So many values of a strategy, the same for the same seed in every process."""
     from hypothesis import currently_in_test_context
-    from hypothesis.errors import HypothesisSideeffectWarning
+    from hypothesis.errors import FailedHealthCheck, HypothesisSideeffectWarning
 
-    with _no_folder_left_behind(), warnings.catch_warnings():
+    with no_folder_left_behind(), warnings.catch_warnings():
         # A source may be made while pytest starts, and is then as slow as the user's strategy.
         warnings.simplefilter("ignore", HypothesisSideeffectWarning)
         try:
@@ -473,12 +480,21 @@ def _drawn(strategy: SearchStrategy[Any], count: int, seed: int, where: str) -> 
             # Hypothesis forbids a test within a test, but knows only of those of the same thread.
             with ThreadPoolExecutor(1) as thread:
                 return thread.submit(_collected, strategy, count, seed).result()
+        except StreamtightError:
+            raise
+        except FailedHealthCheck as error:
+            raise SourceError(
+                where,
+                needed="values that are small enough for Hypothesis, which draws about 8,000 bytes for one",
+                came="mostly larger ones",
+                hint="fewer batches or records, or smaller ones",
+            ) from error
         except Exception as error:
             raise SourceError(
                 where,
                 needed="a strategy that gives values",
                 came=f"{type(error).__name__}: {error}",
-                hint=f"{_shown(strategy)}.example(), which raises it too",
+                hint=f"{shown(strategy)}.example(), which raises it too",
             ) from error
 
 
@@ -490,14 +506,15 @@ def _collected(strategy: SearchStrategy[Any], count: int, seed: int) -> list[obj
 
     @seeded(seed)
     @settings(
-        backend=_backend(),
+        backend=backend(),
         database=None,
         deadline=None,
         derandomize=False,
         max_examples=max(count, 1),
         phases=[Phase.generate],
         print_blob=False,
-        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        suppress_health_check=[check for check in HealthCheck if check is not HealthCheck.data_too_large],
         verbosity=Verbosity.quiet,
     )
     @given(strategy)
@@ -508,7 +525,7 @@ def _collected(strategy: SearchStrategy[Any], count: int, seed: int) -> list[obj
     return values[:count]
 
 
-def _backend() -> str:
+def backend() -> str:
     """The name under which Hypothesis knows a way to draw that depends on nothing but the seed.
 
     Its own also takes constants out of whatever modules are loaded, and remembers these in a folder.
@@ -522,7 +539,7 @@ def _backend() -> str:
 
 
 @contextlib.contextmanager
-def _no_folder_left_behind() -> Iterator[None]:
+def no_folder_left_behind() -> Iterator[None]:
     """Lets Hypothesis keep its tables of Unicode in its own folder if that is there, else in the user's cache."""
     from hypothesis import configuration
 
@@ -542,12 +559,11 @@ def _no_folder_left_behind() -> Iterator[None]:
 # -- wrong questions -------------------------------------------------------------------------------------------------
 
 
-def _kinds_of(what: object) -> tuple[Kind, ...]:
+def kinds_of(what: object, where: str) -> tuple[Kind, ...]:
+    """The kinds that a user names, as one kind, several, or a schema."""
     members = [what] if isinstance(what, Kind) else what.kinds if isinstance(what, Schema) else what
     if not _are_kinds(members):
-        raise SourceError(
-            "generated(...)", needed="a Kind, several Kinds, or a schema with kinds", came=_shown(what), hint="[GPS]"
-        )
+        raise SourceError(where, needed="a Kind, several Kinds, or a schema with kinds", came=shown(what), hint="[GPS]")
     if isinstance(members, (set, frozenset)):  # whose order is another one in every process
         return tuple(sorted(members, key=lambda kind: (kind.name, repr(kind))))
     return tuple(dict.fromkeys(members))
@@ -570,7 +586,7 @@ def _sizes(size: object) -> tuple[int, int]:
     raise SourceError(
         "generated(size=...)",
         needed="the most events of a trace, from 1, or the least and the most, from 0",
-        came=_shown(size),
+        came=shown(size),
         hint="size=12 or size=(0, 12)",
     )
 
@@ -580,40 +596,42 @@ def _require_dependence(upto: object, where: str) -> None:
         raise SourceError(
             f"{where}, upto=",
             needed="a dependence or a schema",
-            came=_shown(upto),
+            came=shown(upto),
             hint="ordered, unordered, same('taxi_id'), or a schema",
         )
 
 
-def _require_predicate(where: object) -> None:
+def require_predicate(where: object, by: str) -> None:
+    """Raise if what was given to this function is no function of an event."""
     if where is not None and (not callable(where) or isinstance(where, (Kind, type))):
         raise SourceError(
-            "generated(where=...)",
+            f"{by}(where=...)",
             needed="a function of an event",
-            came=_shown(where),
+            came=shown(where),
             hint="where=lambda event: event.taxi_id > 0",
         )
 
 
-def _require_fields(fields: Mapping[str, object], kinds: tuple[Kind, ...]) -> None:
+def require_fields(fields: Mapping[str, object], kinds: tuple[Kind, ...], by: str, others: str) -> None:
+    """Raise if a field that was given to this function is no field of the kinds, or its values are none."""
     known = list(dict.fromkeys(field for kind in kinds for field in kind.names))
     for name, values in fields.items():
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             raise SourceError(
-                f"generated({name}=...)",
-                needed=f"a field of {_names(kinds)}, or upto, size, where, extremes",
+                f"{by}({name}=...)",
+                needed=f"a field of {names(kinds)}, or {others}",
                 came=repr(name),
                 hint=close[0] if close else f"one of {', '.join(known) or '(none)'}",
             )
-        if _is_strategy(values):
+        if is_strategy(values):
             continue
         is_sequence = isinstance(values, Sequence) and not isinstance(values, (str, bytes, Event))
         if not is_sequence or not values:
             raise SourceError(
-                f"generated({name}=...)",
+                f"{by}({name}=...)",
                 needed="a list, a tuple or a range with a value or more, or a Hypothesis strategy",
-                came=_shown(values),
+                came=shown(values),
                 hint=f"{name}={_hint_of_values(values)}",
             )
 
@@ -621,13 +639,15 @@ def _require_fields(fields: Mapping[str, object], kinds: tuple[Kind, ...]) -> No
 def _hint_of_values(values: object) -> str:
     if isinstance(values, (set, frozenset)):
         return "sorted(...), since sets have another order in every process"
-    return "[...]" if isinstance(values, (Iterable, type)) and not isinstance(values, str) else f"[{_shown(values)}]"
+    return "[...]" if isinstance(values, (Iterable, type)) and not isinstance(values, str) else f"[{shown(values)}]"
 
 
-def _names(kinds: Iterable[Kind]) -> str:
+def names(kinds: Iterable[Kind]) -> str:
+    """The names of kinds, for messages."""
     return ", ".join(kind.name for kind in kinds) or "no kind"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as a message can show it."""
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,1 @@
+"""Does every run of a job keep a temporal property?"""

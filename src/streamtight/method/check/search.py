@@ -1,0 +1,211 @@
+"""The search: draw cases, run many at once, confirm alone, make small, run again."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from streamtight.errors import JobError, PredicateError, StreamtightError, TimeLimitError
+from streamtight.method.check.trigger import triggers
+from streamtight.method.check.words import Judged, WordJudge, step_by_step, told
+from streamtight.program.letter import Letter
+from streamtight.properties.temporal import Clock, Constant, Formula
+from streamtight.source.cases import Cases
+from streamtight.stream.schedule import Schedule
+from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
+
+RERUNS = 3
+"""How often a counterexample is run again before it is reported."""
+PACK = 20
+"""How many cases are given to the back end at once; the first packs are smaller, since most bugs show early."""
+SHRINK_SECONDS = 20.0
+"""How long a counterexample is made smaller, if the caller does not say."""
+
+Step = Callable[[Letter], bool]
+"""Takes a letter; True if no more are wanted."""
+Runner = Callable[[Sequence[Schedule], Sequence[Step], bool], Iterator[Sequence[Letter]]]
+"""The words of these cases, each letter given to the case's own step; the flag says whether they may share a run."""
+Progress = Callable[[int, int], None]
+"""Told how many cases are done, and how many are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Does every run of a job keep a temporal property?"""
+
+    claim: str
+    formula: Formula
+    cases: Cases
+    words: Runner
+    replay: Callable[[Schedule], str]
+    time: Clock | None = None
+    shrink_seconds: float = SHRINK_SECONDS
+
+
+def search(question: Question, *, runs: int, seed: int, progress: Progress | None = None) -> Verdict:
+    """The verdict after so many cases."""
+    return _Search(question, runs, seed, progress).verdict()
+
+
+class _Search:
+    def __init__(self, question: Question, runs: int, seed: int, progress: Progress | None) -> None:
+        self.question = question
+        self.runs = runs
+        self.seed = seed
+        self.progress = progress
+        self.silent = list(triggers(question.formula))
+        self.started = time.perf_counter()
+        self.done = 0
+        self.letters = 0
+        self.open: list[Judged] = []
+        self.pulled: set[str] = set()
+        self.unconfirmed = 0
+
+    def verdict(self) -> Verdict:
+        try:
+            found = self._saved() or self._found()
+        except TimeLimitError as error:
+            return self._answer(Outcome.UNDECIDED, reason=f"a run did not end within {error.seconds:g} seconds")
+        except StreamtightError as error:
+            error.add_note(f"while asking: {self.question.claim}")
+            raise
+        if found is not None:
+            return self._answer(Outcome.FAILS, found)
+        reason = self._why_undecided()
+        return self._answer(Outcome.HOLDS if reason is None else Outcome.UNDECIDED, reason=reason)
+
+    def _answer(self, outcome: Outcome, found: Counterexample | None = None, reason: str | None = None) -> Verdict:
+        seconds = time.perf_counter() - self.started
+        scope = Scope.tested(self.done, seed=self.seed if self.question.cases.seeded else None)
+        cost = {
+            "seconds": seconds,
+            "cases": float(self.done),
+            "batches": float(self.letters),
+            "cases_per_minute": 60 * self.done / seconds if seconds else 0.0,
+        }
+        return Verdict(self.question.claim, outcome, scope, found, reason, cost)
+
+    # -- cases -------------------------------------------------------------------------------------------------------
+
+    def _saved(self) -> Counterexample | None:
+        """What failed the last time is tried first."""
+        found = self.question.cases.first_saved(self._fails)
+        if found is None:
+            return None
+        self.done += 1
+        return self._shown(found)
+
+    def _found(self) -> Counterexample | None:
+        question = self.question
+        cases = question.cases.draw(self.runs, self.seed)
+        for size in _pack_sizes():
+            pack = list(itertools.islice(cases, size))
+            if not pack:
+                return None
+            judges = [WordJudge(question.formula, self.silent, question.time) for _ in pack]
+            words = question.words(pack, [judge.step for judge in judges], True)
+            for case, judge, _ in zip(pack, judges, words, strict=True):
+                judged = judge.judged
+                self.done += 1
+                self.letters += judged.letters
+                if judged.value is False:
+                    counterexample = self._confirmed(case)
+                    if counterexample is not None:
+                        return counterexample
+                    self.unconfirmed += 1
+                elif judged.value is None:
+                    self.open.append(judged)
+                self.pulled |= judged.pulled
+            if self.progress is not None:
+                self.progress(self.done, self.runs)
+        return None
+
+    def _alone(self, case: Schedule) -> tuple[Judged, Sequence[Letter]]:
+        """The case in a run of its own, which stops as soon as the formula is decided."""
+        judge = WordJudge(self.question.formula, (), self.question.time)
+        [word] = self.question.words([case], [judge.step], False)
+        return judge.judged, word
+
+    def _fails(self, case: Schedule) -> bool:
+        try:
+            return self._alone(case)[0].value is False
+        except (JobError, PredicateError, TimeLimitError):
+            return False  # a job may raise on an input that has less in it; that is another story
+
+    def _confirmed(self, case: Schedule) -> Counterexample | None:
+        """The counterexample that this case shrinks to, if it fails when it is run alone."""
+        if not any(self._alone(case)[0].value is False for _ in range(RERUNS)):
+            return None
+        question, until = self.question, time.perf_counter() + self.question.shrink_seconds
+
+        def fails(smaller: Schedule) -> bool:
+            return time.perf_counter() < until and self._fails(smaller)
+
+        smallest = case
+        if question.shrink_seconds > 0:
+            smallest = question.cases.smallest(case, fails, count=self.runs, seed=self.seed)
+        return self._shown(smallest) or self._shown(case)
+
+    def _shown(self, case: Schedule) -> Counterexample | None:
+        """The case up to the batch that decides it, run again; None if it does not fail."""
+        read = min(self._alone(case)[0].letters, len(case.batches))
+        for shown in dict.fromkeys((replace(case, batches=case.batches[:read]) if read else case, case)):
+            words = [word for judged, word in (self._alone(shown) for _ in range(RERUNS)) if judged.value is False]
+            if words:
+                return self._counterexample(shown, words)
+        return None
+
+    def _counterexample(self, case: Schedule, words: Sequence[Sequence[Letter]]) -> Counterexample:
+        question, word = self.question, words[0]
+        why = question.formula.explain(word, time=question.time)
+        return Counterexample(
+            finding="VIOLATED",
+            explanation=told(why, word),
+            schedule=case,
+            table=step_by_step(question.formula, word, why.letters, question.time),
+            replay=question.replay(case),
+            reruns=RERUNS,
+            failing_reruns=len(words),
+        )
+
+    # -- no answer ---------------------------------------------------------------------------------------------------
+
+    def _why_undecided(self) -> str | None:
+        if self.unconfirmed:
+            return (
+                f"{self.unconfirmed} of {self.done} cases broke it, but not when they were run again alone; "
+                "try laws(job, on=...), which asks whether the job always means the same"
+            )
+        if self.done == 0 or self.letters == 0:
+            return "vacuous: the source yields no batches"
+        if self.open:
+            return self._why_open()
+        never = [name for name, _ in self.silent if name not in self.pulled]
+        if never and not isinstance(self.question.formula, Constant):
+            names = " and ".join(dict.fromkeys(never))
+            verb = "was" if len(never) == 1 else "were"
+            return (
+                f"vacuous: {names} {verb} never seen in {self.done} cases, so nothing was asked of the job; "
+                "try a source in which it comes, such as gen.until(..., ..., within=n)"
+            )
+        return None
+
+    def _why_open(self) -> str:
+        shortest = min(self.open, key=lambda judged: judged.letters)
+        safe = self.question.formula.safe_length or shortest.safe_length
+        batches = "batch" if shortest.letters == 1 else "batches"
+        told_open = f"{len(self.open)} of {self.done} cases ended before it was decided"
+        if safe is None:
+            return (
+                f"{told_open}, one after {shortest.letters} {batches}, with this still open: {shortest.rest!r}; "
+                f"try a timeout: always(..., during={max(1, shortest.letters)})"
+            )
+        return f"{told_open}, one after {shortest.letters} {batches}; with {safe} batches every case is decided"
+
+
+def _pack_sizes() -> Iterator[int]:
+    yield from (2, 6, 12)
+    while True:
+        yield PACK

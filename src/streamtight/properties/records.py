@@ -1,0 +1,439 @@
+"""Tests of the rows of a letter, for use in formulas: which rows, how many, the same as expected.
+
+>>> from streamtight.program.letter import Letter
+>>> from streamtight.stream.event import Kind
+>>> N = Kind("N", n=int)
+>>> letter = Letter({"input": (N(1), N(2))}, {"output": (N(2), N(4))})
+>>> all_records("output", lambda row: row.n > 0).evaluate([letter]), (count("output") == 3).evaluate([letter])
+(True, False)
+>>> twice = same_rows("output", lambda letter: [(2 * row.n,) for row in letter.input])
+>>> twice.evaluate([letter])
+True
+
+Each names the stream whose rows it reads: "input" and "output" for a job with one of each.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from streamtight.errors import FormulaError, PredicateError, StreamtightError
+from streamtight.properties.temporal import Formula, Now, shown, source_text
+from streamtight.stream.event import Event
+
+RecordTest = Callable[[Any], bool]
+SHOWN = 5
+"""So many rows are shown of each kind."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A test that can say more than that it failed."""
+
+    def explain(self, letter: Any) -> str:
+        """What of the letter it was."""
+
+
+@runtime_checkable
+class HasTrigger(Protocol):
+    """A test that says nothing about a letter which has nothing to test."""
+
+    def without_trigger(self) -> Formula:
+        """True only of letters of which it says nothing."""
+
+
+# -- which rows ------------------------------------------------------------------------------------------------------
+
+
+def all_records(stream: str, test: RecordTest, /) -> Formula:
+    """The test holds of every row of the stream in the current letter."""
+    return _records(_All(_name_of_stream(stream, "all_records"), _function(test, "all_records")))
+
+
+def some_record(stream: str, test: RecordTest, /) -> Formula:
+    """The test holds of one row or more."""
+    return _records(_Some(_name_of_stream(stream, "some_record"), _function(test, "some_record")))
+
+
+def no_record(stream: str, test: RecordTest, /) -> Formula:
+    """The test holds of no row."""
+    return ~some_record(stream, test)
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    stream: str
+    test: RecordTest
+
+    def __call__(self, letter: Any) -> bool:
+        return all(self.passes(row, letter) for row in letter[self.stream])
+
+    def passes(self, row: Any, letter: Any) -> bool:
+        return _asked(self.test, row, str(self), letter)
+
+    def explain(self, letter: Any) -> str:
+        bad = [row for row in letter[self.stream] if not self.passes(row, letter)]
+        return "" if not bad else f"{source_text(self.test)} is false of {_some_of(bad)}"
+
+    def without_trigger(self) -> Formula:
+        return count(self.stream) == 0
+
+    def __str__(self) -> str:
+        return f"all_records({self.stream!r}, {source_text(self.test)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Some:
+    stream: str
+    test: RecordTest
+
+    def __call__(self, letter: Any) -> bool:
+        return any(_asked(self.test, row, str(self), letter) for row in letter[self.stream])
+
+    def explain(self, letter: Any) -> str:
+        rows = letter[self.stream]
+        good = [row for row in rows if _asked(self.test, row, str(self), letter)]
+        if good:
+            return f"{source_text(self.test)} is true of {_some_of(good)}"
+        return f"{self.stream} has {_some_of(rows)}" if rows else f"{self.stream} has no row"
+
+    def __str__(self) -> str:
+        return f"some_record({self.stream!r}, {source_text(self.test)})"
+
+
+def _records(test: _All | _Some) -> Formula:
+    return Now(test, str(test))
+
+
+def _asked(test: RecordTest, row: Any, where: str, letter: Any) -> bool:
+    number = getattr(letter, "batch", 0)
+    try:
+        value = test(row)
+    except StreamtightError:
+        raise
+    except Exception as error:
+        raise PredicateError(
+            where,
+            needed=f"an answer for the record {shown(row)} of letter {number}",
+            came=f"{type(error).__name__}: {error}",
+            hint="a test that expects such records: nulls do come",
+            letter=number,
+            record=row,
+        ) from error
+    if value is True or value is False or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise PredicateError(
+        where,
+        needed="True or False",
+        came=f"{shown(value)} for the record {shown(row)} of letter {number}",
+        hint="a comparison, such as row.amount > 0; for a formula of a record, forall(records, formula)",
+        letter=number,
+        record=row,
+    )
+
+
+# -- how many --------------------------------------------------------------------------------------------------------
+
+
+def count(stream: str, test: RecordTest | None = None, /) -> Count:
+    """How many rows the stream has in the current letter, or how many that pass a test; to be compared.
+
+    >>> count("output") <= count("input")
+    now(count('output') <= count('input'))
+    """
+    return Count(_name_of_stream(stream, "count"), None if test is None else _function(test, "count"))
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Count:
+    """A number of rows. Compared with a number, or with another one, it is a formula."""
+
+    __slots__ = ("stream", "test")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, stream: str, test: RecordTest | None) -> None:
+        self.stream = stream
+        self.test = test
+
+    def of(self, letter: Any) -> int:
+        """The number of rows in this letter."""
+        rows = letter[self.stream]
+        return len(rows) if self.test is None else sum(_asked(self.test, row, repr(self), letter) for row in rows)
+
+    def _compared(self, sign: str, other: object) -> Formula:
+        if not isinstance(other, Count | int) or isinstance(other, bool):
+            raise FormulaError(
+                f"{self!r} {sign} ...",
+                needed="a number of rows, or the count of another stream",
+                came=repr(other),
+                hint=f"{self!r} {sign} 1",
+            )
+        return Now(_Compared(self, sign, other), f"{self!r} {sign} {other!r}")
+
+    def __eq__(self, other: object) -> Formula:  # type: ignore[override]
+        return self._compared("==", other)
+
+    def __ne__(self, other: object) -> Formula:  # type: ignore[override]
+        return self._compared("!=", other)
+
+    def __lt__(self, other: Count | int) -> Formula:
+        return self._compared("<", other)
+
+    def __le__(self, other: Count | int) -> Formula:
+        return self._compared("<=", other)
+
+    def __gt__(self, other: Count | int) -> Formula:
+        return self._compared(">", other)
+
+    def __ge__(self, other: Count | int) -> Formula:
+        return self._compared(">=", other)
+
+    def __repr__(self) -> str:
+        return f"count({self.stream!r}{'' if self.test is None else f', {source_text(self.test)}'})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Compared:
+    count: Count
+    sign: str
+    other: Count | int
+
+    def __call__(self, letter: Any) -> bool:
+        return _COMPARISONS[self.sign](*self._numbers(letter))
+
+    def explain(self, letter: Any) -> str:
+        mine, other = self._numbers(letter)
+        return f"{self.count!r} is {mine}" + (f", {self.other!r} is {other}" if isinstance(self.other, Count) else "")
+
+    def _numbers(self, letter: Any) -> tuple[int, int]:
+        return self.count.of(letter), self.other.of(letter) if isinstance(self.other, Count) else self.other
+
+
+# -- the same as expected --------------------------------------------------------------------------------------------
+
+
+def same_rows(
+    stream: str,
+    expected: Callable[[Any], Iterable[Any]],
+    /,
+    *,
+    ordered: bool = False,
+    ignore: Iterable[str] = (),
+    places: int | None = None,
+) -> Formula:
+    """The stream has exactly the rows that `expected` gives for the letter: events, tuples, dicts or Spark rows.
+
+    Rows are compared as often as they come, in any order unless `ordered`; `ignore` leaves columns out, and floats are
+    rounded to so many `places`. If they differ, both are shown side by side.
+    """
+    left_out = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    test = _Same(
+        _name_of_stream(stream, "same_rows"), _function(expected, "same_rows"), ordered, frozenset(left_out), places
+    )
+    return Now(test, str(test))
+
+
+@dataclass(frozen=True, slots=True)
+class _Same:
+    stream: str
+    expected: Callable[[Any], Iterable[Any]]
+    ordered: bool
+    ignore: frozenset[str]
+    places: int | None
+
+    def __call__(self, letter: Any) -> bool:
+        came, wanted = self._sides(letter)
+        return came == wanted if self.ordered else Counter(came) == Counter(wanted)
+
+    def explain(self, letter: Any) -> str:
+        came, wanted = self._sides(letter)
+        if self.ordered:
+            pairs = [(_at(came, place), _at(wanted, place)) for place in range(max(len(came), len(wanted)))]
+        else:
+            pairs = _paired(came, wanted)
+        width = max([len("came"), *(len(_row_text(one)) for one, _ in pairs)])
+        lines = [f"  {'came':{width}}   expected"]
+        for one, other in pairs:
+            mark = " " if one == other else "*"
+            lines.append(f"{mark} {_row_text(one):{width}}   {_row_text(other)}".rstrip())
+        return "\n".join(lines)
+
+    def _sides(self, letter: Any) -> tuple[list[Hashable], list[Hashable]]:
+        rows: Sequence[Event] = letter[self.stream]
+        names = rows[0].kind.names if rows else None
+        came = [self._plain(row, names) for row in rows]
+        return came, [self._plain(row, names) for row in self.expected(letter)]
+
+    def _plain(self, row: Any, names: tuple[str, ...] | None) -> Hashable:
+        """A row by the names of its columns, or by position if nothing tells them."""
+        named: Mapping[str, Any]
+        if isinstance(row, Event):
+            named = row.as_dict()
+        elif isinstance(row, Mapping):
+            named = row
+        elif hasattr(row, "asDict"):  # a Row of Spark
+            named = row.asDict()
+        else:
+            values = tuple(row) if isinstance(row, tuple | list) else (row,)
+            if not names or len(names) != len(values):
+                return tuple(self._value(value) for value in values)
+            named = dict(zip(names, values, strict=True))
+        return tuple((name, self._value(value)) for name, value in named.items() if name not in self.ignore)
+
+    def _value(self, value: Any) -> Hashable:
+        if isinstance(value, float):
+            if math.isnan(value):
+                return "NaN"
+            return value if self.places is None else round(value, self.places)
+        if isinstance(value, Mapping):
+            return frozenset((self._value(k), self._value(v)) for k, v in value.items())
+        if isinstance(value, tuple | list):
+            return tuple(map(self._value, value))
+        return value  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return f"same_rows({self.stream!r}, {source_text(self.expected)})"
+
+
+_NO_ROW = object()
+
+
+def _at(rows: Sequence[Hashable], place: int) -> Any:
+    return rows[place] if place < len(rows) else _NO_ROW
+
+
+def _paired(came: Sequence[Hashable], wanted: Sequence[Hashable]) -> list[tuple[Any, Any]]:
+    """Equal rows side by side, then those that only one side has, the most alike beside each other."""
+    both = Counter(came) & Counter(wanted)
+    only_came, only_wanted = list((Counter(came) - both).elements()), list((Counter(wanted) - both).elements())
+    pairs: list[tuple[Any, Any]] = [(row, row) for row in both.elements()]
+    for row in only_came:
+        closest = max(only_wanted, key=lambda other: _likeness(row, other), default=_NO_ROW)
+        if closest is not _NO_ROW and _likeness(row, closest) > 0:
+            only_wanted.remove(closest)
+            pairs.append((row, closest))
+        else:
+            pairs.append((row, _NO_ROW))
+    return pairs + [(_NO_ROW, row) for row in only_wanted]
+
+
+def _likeness(one: Any, other: Any) -> int:
+    return sum(a == b for a, b in zip(one, other, strict=False))
+
+
+def _row_text(row: Any) -> str:
+    if row is _NO_ROW:
+        return "-"
+    if all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in row):
+        return ", ".join(f"{name}={value!r}" for name, value in row)
+    return ", ".join(map(repr, row))
+
+
+# -- tests that assert, and tests of DataFrames ----------------------------------------------------------------------
+
+
+def asserts(
+    check: Callable[[Any], object], /, *, errors: type[Exception] | tuple[type[Exception], ...] = AssertionError
+) -> Formula:
+    """The check of a letter raises no AssertionError: for checks that are written with `assert`.
+
+    The comparisons of `pyspark.testing` can be used as they are; for those of other packages name what they raise:
+    `errors=`.
+    """
+    test = _Asserts(_function(check, "asserts"), errors)
+    return Now(test, str(test))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asserts:
+    check: Callable[[Any], object]
+    errors: type[Exception] | tuple[type[Exception], ...]
+
+    def __call__(self, letter: Any) -> bool:
+        try:
+            self.check(letter)
+        except self.errors:
+            return False
+        return True
+
+    def explain(self, letter: Any) -> str:
+        try:
+            self.check(letter)
+        except self.errors as error:
+            return f"{type(error).__name__}: {error}".strip()
+        return ""
+
+    def __str__(self) -> str:
+        return f"asserts({source_text(self.check)})"
+
+
+def on_frame(stream: str, test: Callable[[Any], object], /) -> Formula:
+    """The test of the stream's rows as a DataFrame: for what is easier to say in Spark.
+
+    It costs a Spark job for every letter; a test of rows costs next to nothing.
+    """
+    wanted = _OnFrame(_name_of_stream(stream, "on_frame"), _function(test, "on_frame"))
+    return Now(wanted, str(wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class _OnFrame:
+    stream: str
+    test: Callable[[Any], object]
+
+    def __call__(self, letter: Any) -> object:
+        return self.test(letter.frame(self.stream))
+
+    def __str__(self) -> str:
+        return f"on_frame({self.stream!r}, {source_text(self.test)})"
+
+
+# -- what they share -------------------------------------------------------------------------------------------------
+
+
+def without_trigger(formula: Now) -> Formula | None:
+    """The formula that is true only where this test says nothing; None if it always says something."""
+    return formula.test.without_trigger() if isinstance(formula.test, HasTrigger) else None
+
+
+def detail(formula: Formula, letter: Any) -> str:
+    """What a test can say about a letter, besides true and false."""
+    return formula.test.explain(letter) if isinstance(formula, Now) and isinstance(formula.test, Explains) else ""
+
+
+def _name_of_stream(stream: object, where: str) -> str:
+    if isinstance(stream, str):
+        return stream
+    raise FormulaError(
+        f"{where}(stream, ...)", needed="the name of a stream", came=repr(stream), hint=f"{where}('output', ...)"
+    )
+
+
+def _function(test: Any, where: str) -> Any:
+    if callable(test) and not isinstance(test, Formula):
+        return test
+    raise FormulaError(
+        f"{where}(..., test)",
+        needed="a function",
+        came=repr(test),
+        hint=f"{where}('output', lambda row: ...)",
+    )
+
+
+def _some_of(rows: Sequence[Any]) -> str:
+    told = ", ".join(map(shown, rows[:SHOWN]))
+    return told if len(rows) <= SHOWN else f"{told} and {len(rows) - SHOWN} more"

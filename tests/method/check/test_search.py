@@ -1,0 +1,170 @@
+"""The search, with a back end that is a Python function: no Spark is needed to judge words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from streamtight.errors import JobError, TimeLimitError
+from streamtight.method.check.search import Question, search
+from streamtight.program.letter import Letter
+from streamtight.properties.records import all_records, count
+from streamtight.properties.temporal import Formula, always, eventually, forall, now
+from streamtight.source.cases import cases_of
+from streamtight.stream.event import Event, Kind
+from streamtight.stream.schedule import Schedule
+from streamtight.verdict import Verdict
+
+N = Kind("N", n=int)
+Job = Callable[[Sequence[Event]], Sequence[Event]]
+
+
+def doubles(rows: Sequence[Event]) -> Sequence[Event]:
+    return [N(2 * row.n) for row in rows]
+
+
+def loses_nines(rows: Sequence[Event]) -> Sequence[Event]:
+    return [N(2 * row.n) for row in rows if row.n != 9]
+
+
+class Backend:
+    """Runs a function batch by batch, and notes how far."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.batches_run: list[int] = []
+
+    def words(self, cases: Sequence[Schedule], steps: Sequence[Any], packed: bool) -> Iterator[Sequence[Letter]]:
+        for case, step in zip(cases, steps, strict=True):
+            word: list[Letter] = []
+            for number, batch in enumerate(case.batches):
+                rows = tuple(event for part in batch for event in part)
+                word.append(Letter({"input": rows}, {"output": tuple(self.job(rows))}, batch=number))
+                if step(word[-1]):
+                    break
+            self.batches_run.append(len(word))
+            yield word
+
+
+def ask(job: Job, formula: Formula, on: object, *, runs: int = 20, length: int = 3, shrink: float = 5.0) -> Verdict:
+    question = Question(
+        claim="job keeps it",
+        formula=formula,
+        cases=cases_of(on, length=length),
+        words=Backend(job).words,
+        replay=lambda case: case.code(),
+        shrink_seconds=shrink,
+    )
+    return search(question, runs=runs, seed=3)
+
+
+SAME_COUNT = always(count("output") == count("input"), during=3)
+
+
+def test_a_job_that_keeps_the_property_in_every_case_holds():
+    verdict = ask(doubles, SAME_COUNT, N)
+
+    assert verdict.holds
+    assert str(verdict.scope) == "tested on 20 generated inputs, seed 3"
+
+
+def test_a_broken_property_is_shown_with_the_smallest_case():
+    verdict = ask(loses_nines, SAME_COUNT, N, runs=200)
+
+    found = verdict.counterexample
+    assert found is not None
+    assert found.finding == "VIOLATED"
+    assert found.schedule is not None
+    assert found.schedule.events == (N(9),)
+    assert "count('output') is 0, count('input') is 1" in found.explanation
+    assert found.failing_reruns == found.reruns == 3
+
+
+def test_the_table_has_a_line_for_every_batch_that_was_read():
+    verdict = ask(loses_nines, SAME_COUNT, [[N(1)], [N(9)], [N(2)]])
+
+    found = verdict.counterexample
+    assert found is not None
+    assert found.table is not None
+    assert found.table.rows == (
+        ("0", "N(n=1)", "N(n=2)", "yes"),
+        ("1 *", "N(n=9)", "-", "no"),
+    )
+    assert found.schedule is not None
+    assert len(found.schedule.batches) == 2
+
+
+def test_words_that_are_too_short_leave_it_undecided_and_say_how_long_is_enough():
+    verdict = ask(doubles, SAME_COUNT, [[N(1)], [N(2)]])
+
+    assert verdict.undecided
+    assert verdict.reason == (
+        "1 of 1 cases ended before it was decided, one after 2 batches; with 3 batches every case is decided"
+    )
+
+
+def test_a_property_without_a_timeout_is_never_decided():
+    verdict = ask(doubles, always(count("output") == count("input")), [[N(1)], [N(2)]])
+
+    assert verdict.undecided
+    assert "try a timeout: always(..., during=2)" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("formula", "trigger"),
+    [
+        (always(now(lambda u: len(u.input) > 9, name="many") >> (count("output") == 0), during=2), "now(many)"),
+        (always(all_records("output", lambda row: row.n > 0), during=2), "a record for"),
+        (always(forall(lambda u: u.output, lambda row: eventually(lambda u: False), name="rows"), during=2), "rows"),
+    ],
+)
+def test_a_trigger_that_never_came_leaves_it_undecided(formula: Formula, trigger: str):
+    verdict = ask(lambda rows: [], formula, [[N(1)], [N(2)]])
+
+    assert verdict.undecided
+    assert "vacuous" in verdict.reason
+    assert trigger in verdict.reason
+
+
+def test_a_trigger_that_came_in_one_case_is_enough():
+    formula = always(all_records("output", lambda row: row.n % 2 == 0), during=3)
+
+    assert ask(doubles, formula, N).holds
+
+
+def test_a_source_that_yields_no_batches_leaves_it_undecided():
+    verdict = ask(doubles, SAME_COUNT, [])
+
+    assert verdict.undecided
+    assert verdict.reason == "vacuous: the source yields no batches"
+
+
+def test_a_failing_case_is_not_run_to_its_end():
+    backend = Backend(loses_nines)
+    case = Schedule.of([N(9), N(1), N(1)], cuts=[1, 2])
+    question = Question("", SAME_COUNT, cases_of(case), backend.words, lambda case: "")
+
+    search(question, runs=1, seed=0)
+
+    assert set(backend.batches_run) == {1}
+
+
+def test_a_run_that_does_not_end_leaves_it_undecided():
+    def slow(rows: Sequence[Event]) -> Sequence[Event]:
+        raise TimeLimitError("batch 0", needed="an end", came="none", hint="more", seconds=5)
+
+    verdict = ask(slow, SAME_COUNT, N)
+
+    assert verdict.undecided
+    assert verdict.reason == "a run did not end within 5 seconds"
+
+
+def test_a_job_that_raises_is_not_judged():
+    def raises(rows: Sequence[Event]) -> Sequence[Event]:
+        raise JobError("the job", needed="", came="", hint="", batch=0, raised="ValueError")
+
+    with pytest.raises(JobError) as caught:
+        ask(raises, SAME_COUNT, N)
+    assert caught.value.__notes__ == ["while asking: job keeps it"]
