@@ -1,4 +1,4 @@
-"""Every order is followed by a shipment or an alert within four batches: a join of two streams, with a bound.
+"""Every order is followed by a shipment or an alert within six batches: a join of two streams, with a bound.
 
 python examples/orders.py
 """
@@ -51,7 +51,7 @@ traffic = everything.timed("ordered_at", start=NOON, every=timedelta(minutes=1))
 answered = tight.always(
     tight.forall(
         lambda letter: letter["orders"],
-        lambda order: tight.eventually(tight.some_record("output", lambda row: row.number == order.number), within=5),
+        lambda order: tight.eventually(tight.some_record("output", lambda row: row.number == order.number), within=6),
         name="orders",
     ),
     during=3,

@@ -134,20 +134,29 @@ def test_intricate_formulas_are_judged_by_the_definition(formula, letters):
         assert judge.step(seen) is expected
 
 
+SHARED = always(next_("c"), during=4)
+
+
 @pytest.mark.parametrize("seed", range(10))
-def test_the_order_in_which_operators_read_a_letter_does_not_matter(seed):
-    shared = always(next_("c"), during=4)
-    judge = (eventually(b | shared, within=9) & always(a >> shared)).judge()
+@pytest.mark.parametrize(
+    ("formula", "letters"),
+    [
+        (eventually(b | SHARED, within=9) & always(a >> SHARED), ["c", "abc", "", "c"]),
+        (always(always(always("b", during=5), during=2), during=2), ["b"] * 7),
+        (eventually(eventually(eventually("b", within=5), within=2), within=2), ["a"] * 7),
+    ],
+    ids=repr,
+)
+def test_the_order_in_which_operators_read_a_letter_does_not_matter(formula, letters, seed):
+    judge = formula.judge()
     rng = random.Random(seed)
 
-    values = []
-    for seen in ("c", "abc", "", "c"):
+    for number, seen in enumerate(letters):
         active = list(judge._now.active)
         rng.shuffle(active)
         judge._now.active = dict.fromkeys(active)
-        values.append(judge.step(set(seen)))
 
-    assert values == [None, None, False, False]
+        assert judge.step(seen) is value_at(formula, letters[: number + 1], 0)
 
 
 # -- letters that are kept -------------------------------------------------------------------------------------------

@@ -127,16 +127,12 @@ class Judge:
         if value is True or value is False:
             self.value = value
         else:
-            self._open = _Group(True, self, 0)
+            self._open = _Group(True, _Verdict(self), 0)
             self._open.adopt(value)
-
-    def learn(self, member: _Group, value: bool) -> None:
-        """What is open has become known."""
-        self.value, self._open = value, None
 
     @property
     def rest(self) -> Formula:
-        """What the letters to come must satisfy."""
+        """What the letters to come must satisfy. It may be long: `open_parts` says how much is open."""
         if self.value is not None:
             return formula_of(self.value, "rest")
         return self.formula if self._open is None else self._open.formula()
@@ -145,6 +141,18 @@ class Judge:
     def open_parts(self) -> int:
         """How many claims are open: the memory that it needs."""
         return 0 if self._open is None else self._open.size(set())
+
+
+class _Verdict:
+    """Who wants to know about the whole formula."""
+
+    __slots__ = ("judge",)
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
+    def learn(self, group: _Group, value: bool) -> None:
+        self.judge.value, self.judge._open = value, None
 
 
 class _Now:
@@ -245,7 +253,7 @@ class _Group:
 
     __slots__ = ("is_all", "is_open", "letter", "members", "owner")
 
-    def __init__(self, is_all: bool, owner: Judge | _Group | _Side, letter: int) -> None:
+    def __init__(self, is_all: bool, owner: _Verdict | _Group | _Side, letter: int) -> None:
         self.is_all = is_all
         self.owner: Any = owner
         self.letter = letter
@@ -660,7 +668,9 @@ class _Operator:
         return claim
 
     def restart(self, claim: _Claim) -> None:
-        """Let the claim begin at the current letter instead; its window is not over."""
+        """Let the claim begin at the current letter instead."""
+        if self.over and self.claims.index(claim) < self.over:
+            self.over -= 1  # the current letter was the last of its window
         if self.claims[-1] is not claim:
             self.claims.remove(claim)
             self.claims.append(claim)
@@ -753,12 +763,13 @@ class _Operator:
         """Whether what is open on a side at a letter and at a later one matters alike, to the same claims."""
         chances, doubts = self.right_side.letters, self.left_side.letters
         claims = self.claims
-        if (
-            keeps_older
-            and claims[-1].start > letter
-            and bisect_right(claims, letter, key=_start) < bisect_right(claims, later, key=_start)
-        ):
-            return False
+        if keeps_older and claims[-1].start > letter:
+            # A claim that began in between knows the later letter only.
+            begins_between = (
+                claims[-1].start <= later or claims[bisect_right(claims, letter, key=_start)].start <= later
+            )
+            if begins_between:
+                return False
         if side is self.left_side:
             return bisect_right(chances, letter) == bisect_right(chances, later)
         return keeps_older or (self.over == 0 and bisect_left(doubts, letter) == bisect_left(doubts, later))
@@ -856,9 +867,10 @@ class _Operator:
 
     def _end(self, over: int) -> None:
         """So many claims have a window that is over: those that have no chance are lost."""
-        chances, first = self.right_side.letters, self.over
+        claims, chances, first = self.claims, self.right_side.letters, self.over
         if chances:
-            first = max(first, bisect_right(self.claims, chances[-1], key=_start))
+            has_chance = claims[over - 1].start <= chances[-1]
+            first = over if has_chance else max(first, bisect_right(claims, chances[-1], key=_start))
         self.over = over
         self._settle(first, over, self.other)
         self._tidy()
@@ -967,75 +979,103 @@ _Ask = Callable[[Any], _Value]
 class _PastNode:
     """A past operator: it sees every letter, and has its value ready."""
 
-    __slots__ = ("__weakref__", "formula", "last", "now", "parts", "value")
+    __slots__ = ("by_time", "formula", "last", "now", "parts", "span", "value")
 
-    def __init__(self, now: _Now, formula: Past, parts: list[_Ask], first: int) -> None:
+    def __init__(self, now: _Now, formula: Any, parts: list[_Ask], first: int) -> None:
         """`first` is the letter that it sees first."""
         self.now = now
         self.formula = formula
         self.parts = parts
         self.value = False
+        within: Within = getattr(formula, "within", None)
+        self.by_time = isinstance(within, timedelta)
+        self.span: Any = FOREVER if within is None else within
+        self.last = self._remembered(formula, first)
+        """What matters of the letters before: the last one at which it happened, or the time of that."""
+
+    def _remembered(self, formula: Any, first: int) -> Any:
         # A formula counts letters back from the one that it sees first.
-        known = formula.before if isinstance(formula, Previously) else formula.last  # type: ignore[attr-defined]
-        self.last: Any = first - known if self._counts_back(known) else known
-
-    def _counts_back(self, last: Any) -> bool:
-        return last is not None and not isinstance(self.formula, Previously) and not isinstance(self._within, timedelta)
-
-    @property
-    def _within(self) -> Within:
-        return getattr(self.formula, "within", None)
+        return formula.last if self.by_time or formula.last is None else first - formula.last
 
     def update(self, letter: Any) -> None:
         """Read the current letter."""
-        values = [self._known(part(letter)) for part in self.parts]
-        formula = self.formula
-        match formula:
-            case Previously():
-                self.value, self.last = bool(self.last), values[0]
-            case Once():
-                if values[0]:
-                    self.last = self._here(formula.within)
-                self.value = self._in_reach(formula.within)
-            case Historically():
-                if not values[0]:
-                    self.last = self._here(formula.within)
-                self.value = not self._in_reach(formula.within)
-            case Since():
-                left, right = values
-                if right:
-                    self.last = self._here(formula.within)
-                elif not left:
-                    self.last = None
-                self.value = self._in_reach(formula.within)
+        raise NotImplementedError
 
-    def _here(self, within: Within) -> Any:
-        return self.now.time if isinstance(within, timedelta) else self.now.number
+    def formula_now(self, parts: Sequence[Formula]) -> Formula:
+        """The same operator with what it remembers, for the next letter."""
+        last = self.last if self.by_time or self.last is None else self.now.number + 1 - self.last
+        return type(self.formula)(*parts, self.formula.within, last)  # type: ignore[no-any-return]
 
-    def _in_reach(self, within: Within) -> bool:
-        if self.last is None:
-            return False
-        match within:
-            case int():
-                return bool(self.now.number - self.last < within)
-            case timedelta():
-                return bool(self.now.time - self.last <= within)
-        return True
-
-    def _known(self, value: _Value) -> bool:
+    def _is(self, part: _Ask, letter: Any) -> bool:
+        value = part(letter)
         if value is True or value is False:
             return value
         raise depends_on_future(self.formula, self.now.number)
 
+    def _happens(self) -> None:
+        self.last = self.now.time if self.by_time else self.now.number
+
+    def _in_reach(self) -> bool:
+        """Whether the window that ends with this letter has one at which it happened."""
+        if self.last is None:
+            return False
+        if self.by_time:
+            return bool(self.now.time - self.last <= self.span)
+        return bool(self.now.number - self.last < self.span)
+
     def ask(self, letter: Any) -> bool:
         return self.value
 
+
+class _PreviouslyNode(_PastNode):
+    __slots__ = ()
+
+    def _remembered(self, formula: Previously, first: int) -> bool:
+        return formula.before
+
+    def update(self, letter: Any) -> None:
+        self.value, self.last = self.last, self._is(self.parts[0], letter)
+
     def formula_now(self, parts: Sequence[Formula]) -> Formula:
-        """The same operator with what it remembers, for the next letter."""
-        last = self.now.number + 1 - self.last if self._counts_back(self.last) else self.last
-        if isinstance(self.formula, Previously):
-            return Previously(parts[0], last)
-        return type(self.formula)(*parts, self._within, last)  # type: ignore[call-arg]
+        return Previously(parts[0], self.last)
+
+
+class _OnceNode(_PastNode):
+    __slots__ = ()
+
+    def update(self, letter: Any) -> None:
+        if self._is(self.parts[0], letter):
+            self._happens()
+        self.value = self._in_reach()
+
+
+class _HistoricallyNode(_PastNode):
+    __slots__ = ()
+
+    def update(self, letter: Any) -> None:
+        if not self._is(self.parts[0], letter):
+            self._happens()
+        self.value = not self._in_reach()
+
+
+class _SinceNode(_PastNode):
+    __slots__ = ()
+
+    def update(self, letter: Any) -> None:
+        left, right = self.parts
+        if self._is(right, letter):
+            self._happens()
+        elif not self._is(left, letter):
+            self.last = None
+        self.value = self._in_reach()
+
+
+_PAST_NODES: dict[type[Past], type[_PastNode]] = {
+    Previously: _PreviouslyNode,
+    Once: _OnceNode,
+    Historically: _HistoricallyNode,
+    Since: _SinceNode,
+}
 
 
 class _Memory:
@@ -1188,7 +1228,8 @@ class _Compiled:
         if node is None:
             if formula.reads_time:
                 self.now.reads_time = True
-            node = self.memory.nodes[formula] = _PastNode(self.now, formula, parts, self.first)
+            node = _PAST_NODES[type(formula)](self.now, formula, parts, self.first)
+            self.memory.nodes[formula] = node
             self.past.append(node)
         return node.ask if positive else lambda letter: not node.value
 

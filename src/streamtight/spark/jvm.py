@@ -58,6 +58,10 @@ _SOURCES = Path(__file__).parent / "java"
 _SMALL = {"spark.sql.codegen.wholeStage": "false"}
 _SMALL_ROWS = 10_000
 
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_DEFAULT_PROVIDER = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
 _FILE_MANAGERS = (  # where Spark 4.1 and later, and 4.0, keep it
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
     "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager",
@@ -106,8 +110,9 @@ class JvmEngine:
                 if piece.flushes:
                     driver.feedNothing()
                 stops = range(1, piece.batches) if as_they_come else ()
-                for one in self._run_query(driver, output, piece, mode, folder, deadline, limit, stops):
-                    yield piece, output.schema, one
+                with settings(self._spark, self._state_store(output)):
+                    for one in self._run_query(driver, output, piece, mode, folder, deadline, limit, stops):
+                        yield piece, output.schema, one
 
     def state(self, folder: Path) -> list[tuple[str, StructType, list[Row]]]:
         """What a stopped job keeps in its state."""
@@ -233,6 +238,12 @@ class JvmEngine:
                 self._jvm.java.lang.Class.forName(name)
                 return {"spark.sql.streaming.checkpointFileManagerClass": name}
         return {}
+
+    def _state_store(self, output: DataFrame) -> dict[str, str]:
+        """RocksDB for jobs with transformWithState, which Spark runs with nothing else, if the user has not chosen."""
+        needs_it = "TransformWithState" in output._jdf.queryExecution().analyzed().toString()
+        has_own = self._spark.conf.get(_PROVIDER, None) not in (None, _DEFAULT_PROVIDER)
+        return {_PROVIDER: _ROCKSDB} if needs_it and not has_own else {}
 
     def _location(self, folder: Path) -> str:
         return f"streamtight://{folder}" if _is_local(self._spark) else folder.as_uri()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -96,8 +97,11 @@ def step_by_step(formula: Formula, word: Sequence[Letter], matter: Sequence[int]
 
 
 def _rows_text(rows: Sequence[object]) -> list[str]:
-    told_rows = [repr(row) for row in rows[:ROWS]]
-    return [*told_rows, f"and {len(rows) - ROWS} more"] if len(rows) > ROWS else told_rows or ["-"]
+    """A line for each row; one for equal rows that follow each other."""
+    groups = [(row, len(list(same))) for row, same in itertools.groupby(rows)]
+    lines = [repr(row) if count == 1 else f"{row!r} {count} times" for row, count in groups[:ROWS]]
+    left = sum(count for _, count in groups[ROWS:])
+    return [*lines, f"and {left} more"] if left else lines or ["-"]
 
 
 def _heading(part: Formula) -> str:
