@@ -260,7 +260,10 @@ def _with_run(kinds: Any, where: str) -> list[Kind]:
 
 
 def _marked(batch: Batch, number: int, kinds: Mapping[str, Kind]) -> Batch:
-    return tuple(tuple(kinds[e.kind.name](*e[1:], number) for e in partition) for partition in batch)
+    try:
+        return tuple(tuple(kinds[e.kind.name](*e[1:], number) for e in partition) for partition in batch)
+    except KeyError as error:  # a run of its own says what is wrong with it
+        raise _CannotPackError(f"{error} is not in takes") from error
 
 
 def _side_by_side(batches: Sequence[Batch]) -> Batch:

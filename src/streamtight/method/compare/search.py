@@ -110,7 +110,8 @@ def search(question: Question, *, runs: int, seed: int, progress: Progress | Non
             if len(pack) > 1:
                 # One number of shuffle partitions for all of them, so that they can share a run.
                 width = rng.randint(1, SHUFFLE_PARTITIONS)
-                pack = [replace(one, shuffle_partitions=width) if one.shuffle_partitions > 1 else one for one in pack]
+                if any(one.shuffle_partitions > 1 for one in pack):
+                    pack = [replace(one, shuffle_partitions=width) for one in pack]
             for schedule, (finding, some) in zip(pack, list(question.findings(pack, True)), strict=True):
                 done += 1
                 produced = produced or some
