@@ -64,9 +64,9 @@ good_users = gen.batch(User, size=20, id=range(1, 51), ok=[True])
 with_a_bad_one = good_users + gen.batch_of([BAD])
 users = gen.until(good_users, with_a_bad_one, within=10) + gen.always(good_users | with_a_bad_one, during=14)
 
-all_good = tight.all_records("input", lambda user: user.ok)
-bad = tight.some_record("input", lambda user: user == BAD)
-banned = tight.some_record("output", lambda row: row.id == BAD.id)
+all_good = tight.all_records("input", lambda user: user.ok).named("all good")
+bad = tight.some_record("input", lambda user: user == BAD).named("bad")
+banned = tight.some_record("output", lambda row: row.id == BAD.id).named("banned")
 
 stays_banned = tight.until(all_good, bad, within=10) & tight.always(bad >> tight.always(banned, during=5), during=10)
 

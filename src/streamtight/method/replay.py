@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -18,10 +19,12 @@ def replay_code(
     schedule: Schedule,
     *,
     pick: str | None = None,
+    as_batches: bool = False,
 ) -> str:
     """The imports, the kinds, the schedule and the call, ready to be pasted.
 
     `jobs` are what the call names; what cannot be imported, as it was made inside a function, is named in a comment.
+    With `as_batches`, a schedule that is no more than its batches is a list of them, which is easier to read.
     """
     shown = [*kinds, *(event.kind for event in schedule.events)]
     lines = ["import streamtight as tight", "from streamtight import *", *_imports_of(shown)]
@@ -32,9 +35,21 @@ def replay_code(
         else:
             lines.append(f"# {name}: as in your own code")
     lines += definitions(shown)
-    lines.append(f"schedule = {schedule.code()}")
+    is_plain = as_batches and schedule == Schedule(tuple((partition,) for partition, *_ in schedule.batches))
+    lines.append(f"schedule = {_batches_code(schedule) if is_plain else schedule.code()}")
     lines.append(f"verdict = tight.{verb}({', '.join(arguments)}){'' if pick is None else f'[{pick!r}]'}")
     return "\n".join([*lines, "verdict.require()"])
+
+
+def _batches_code(schedule: Schedule) -> str:
+    lines = _grouped(f"[{', '.join(_grouped(map(repr, events)))}]" for (events,) in schedule.batches)
+    return "\n".join(["[", *(f"    {line}," for line in lines), "]"])
+
+
+def _grouped(items: Iterable[str]) -> list[str]:
+    """The items of a list, where those that follow each other and are the same are written once."""
+    groups = [(item, len(list(same))) for item, same in itertools.groupby(items)]
+    return [text for item, count in groups for text in ([item] * count if count <= 2 else [f"*[{item}] * {count}"])]
 
 
 def code_name(job: object, otherwise: str) -> str:

@@ -41,6 +41,8 @@ class Letter:
     """The watermark that Spark reports with it; None if the job has none."""
     time: datetime | None = None
     """The latest time in the input so far; None if no row had a time."""
+    previous: Letter | None = field(default=None, repr=False, compare=False)
+    """The letter before; None if it is the first, or was made by hand."""
     to_frame: ToFrame | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -64,6 +66,15 @@ class Letter:
             came=repr(stream),
             hint=f"letter[{next(iter(self.outputs), OUTPUT)!r}]",
         )
+
+    def so_far(self, stream: str) -> Rows:
+        """The rows of a stream up to now, the current ones last: what a job with state has seen."""
+        batches: list[Rows] = []
+        letter: Letter | None = self
+        while letter is not None:
+            batches.append(letter[stream])
+            letter = letter.previous
+        return tuple(row for rows in reversed(batches) for row in rows)
 
     def frame(self, stream: str = OUTPUT) -> Any:
         """The rows of a stream as a DataFrame, for tests that are easier to write in Spark."""
@@ -133,6 +144,7 @@ class Word:
             batch=first.batch,
             watermark=max(watermarks, default=None),
             time=self._time,
+            previous=self.letters[-1] if self.letters else None,
             to_frame=self._to_frame,
         )
         self.letters.append(letter)

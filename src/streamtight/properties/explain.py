@@ -35,6 +35,7 @@ from streamtight.properties.temporal import (
     Historically,
     Implies,
     Moment,
+    Named,
     Next,
     Not,
     Now,
@@ -230,6 +231,8 @@ class _Reading:
                 return value
             case Not(body):
                 return _not(self.value(body, i))
+            case Named(body):
+                return self.value(body, i)
             case And(parts):
                 return _all(self.value(part, i) for part in parts)
             case Or(parts):
@@ -349,6 +352,8 @@ class _Reading:
         match formula:
             case Not(body):
                 return [self._story((body, i, not value, record))]
+            case Named(body):
+                return [self._story((body, i, value, record))]
             case And(parts) | Or(parts):
                 facts = [(part, i, value, record) for part in parts]
                 return self._all_told(facts) if isinstance(formula, And) is value else self._one_told(facts)

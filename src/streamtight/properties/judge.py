@@ -39,6 +39,7 @@ from streamtight.properties.temporal import (
     Historically,
     Implies,
     Moment,
+    Named,
     Next,
     Not,
     Now,
@@ -1134,6 +1135,8 @@ class _Compiled:
                 return self._test(formula, positive)
             case Not(body):
                 return self._part(body, not positive)
+            case Named(body):
+                return self._part(body, positive)
             case And(parts) | Or(parts):
                 is_all = isinstance(formula, And) is positive
                 return _connected([self._part(part, positive) for part in parts], is_all)

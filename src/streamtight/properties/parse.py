@@ -3,7 +3,7 @@
 >>> shop = {"order": lambda letter: bool(letter["orders"]), "shipped": lambda letter: bool(letter["shipped"])}
 >>> formula = parse("always(order >> eventually(shipped, within=2), during=3)", shop)
 >>> formula
-always(now(order) >> eventually(shipped, within=2), during=3)
+always(order >> eventually(shipped, within=2), during=3)
 >>> parse(repr(formula), shop) == formula
 True
 

@@ -107,7 +107,7 @@ class _Some:
 
 
 def _records(test: _All | _Some) -> Formula:
-    return Now(test, str(test))
+    return Now(test, str(test), is_named=True)
 
 
 def _asked(test: RecordTest, row: Any, where: str, letter: Any) -> bool:
@@ -144,7 +144,7 @@ def count(stream: str, test: RecordTest | None = None, /) -> Count:
     """How many rows the stream has in the current letter, or how many that pass a test; to be compared.
 
     >>> count("output") <= count("input")
-    now(count('output') <= count('input'))
+    count('output') <= count('input')
     """
     return Count(_name_of_stream(stream, "count"), None if test is None else _function(test, "count"))
 
@@ -182,7 +182,7 @@ class Count:
                 came=repr(other),
                 hint=f"{self!r} {sign} 1",
             )
-        return Now(_Compared(self, sign, other), f"{self!r} {sign} {other!r}")
+        return Now(_Compared(self, sign, other), f"{self!r} {sign} {other!r}", is_named=True)
 
     def __eq__(self, other: object) -> Formula:  # type: ignore[override]
         return self._compared("==", other)
@@ -244,7 +244,7 @@ def same_rows(
     test = _Same(
         _name_of_stream(stream, "same_rows"), _function(expected, "same_rows"), ordered, frozenset(left_out), places
     )
-    return Now(test, str(test))
+    return Now(test, str(test), is_named=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ def asserts(
     `errors=`.
     """
     test = _Asserts(_function(check, "asserts"), errors)
-    return Now(test, str(test))
+    return Now(test, str(test), is_named=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,7 @@ def on_frame(stream: str, test: Callable[[Any], object], /) -> Formula:
     It costs a Spark job for every letter; a test of rows costs next to nothing.
     """
     wanted = _OnFrame(_name_of_stream(stream, "on_frame"), _function(test, "on_frame"))
-    return Now(wanted, str(wanted))
+    return Now(wanted, str(wanted), is_named=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,5 +435,5 @@ def _function(test: Any, where: str) -> Any:
 
 
 def _some_of(rows: Sequence[Any]) -> str:
-    told = ", ".join(map(shown, rows[:SHOWN]))
+    told = ", ".join(map(str, rows[:SHOWN]))
     return told if len(rows) <= SHOWN else f"{told} and {len(rows) - SHOWN} more"

@@ -92,6 +92,17 @@ class Formula:
             hint="&, | and ~ instead of and, or and not; formula.evaluate(word)",
         )
 
+    def named(self, name: str) -> Formula:
+        """The same formula, called so in texts and tables.
+
+        >>> bad = now(lambda user: not user.ok).named("bad")
+        >>> always(~bad, during=5)
+        always(~bad, during=5)
+        """
+        if not isinstance(name, str) or not name.strip():
+            raise FormulaError(f"named({name!r})", needed="a name", came=repr(name), hint="named('bad user')")
+        return self._named(name)
+
     # -- judging -----------------------------------------------------------------------------------------------------
 
     def evaluate(self, word: Iterable[Any], *, time: Clock | None = None) -> bool | None:
@@ -192,6 +203,9 @@ class Formula:
         """The same operator with these parts."""
         return self
 
+    def _named(self, name: str) -> Formula:
+        return Named(self, name)
+
     @property
     def _is_unary(self) -> bool:
         """Whether its text needs no parentheses inside a larger one."""
@@ -252,6 +266,8 @@ class Now(Formula):
     test: Test
     name: str = field(compare=False)
     """What it is called in texts."""
+    is_named: bool = field(default=False, compare=False)
+    """Whether that says all, so that `now` is not written around it."""
 
     @property
     def safe_length(self) -> int:
@@ -270,8 +286,15 @@ class Now(Formula):
         """What the test says of this letter."""
         return truth(called(self.test, at.letter, repr(self), at), repr(self), at)
 
+    def _named(self, name: str) -> Formula:
+        return Now(self.test, name, is_named=True)
+
+    @property
+    def _is_unary(self) -> bool:
+        return not self.is_named or is_one_word(self.name)
+
     def __repr__(self) -> str:
-        return f"now({self.name})"
+        return self.name if self.is_named else f"now({self.name})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,6 +533,41 @@ class Implies(Formula):
         return f"{_in(self.left)} >> {_in(self.right)}"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Named(Formula):
+    """The body, under a name. What is left of it after a letter has no name any more."""
+
+    body: Formula
+    name: str = field(compare=False)
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        return (self.body,)
+
+    @property
+    def safe_length(self) -> int | None:
+        return self.body.safe_length
+
+    def next_form(self) -> Formula:
+        return self.body.next_form()
+
+    def _step(self, at: Moment) -> Formula:
+        return self.body._step(at)
+
+    def _rebuilt(self, parts: Sequence[Formula]) -> Formula:
+        return Named(parts[0], self.name)
+
+    def _named(self, name: str) -> Formula:
+        return Named(self.body, name)
+
+    @property
+    def _is_unary(self) -> bool:
+        return is_one_word(self.name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 def conjunction(parts: Iterable[Formula]) -> Formula:
     """All of them: flat, without repetition, and read only up to the first FALSE."""
     return _combined(parts, And, neutral=TRUE, absorbing=FALSE)
@@ -557,6 +615,16 @@ def longest(lengths: Iterable[int | None]) -> int | None:
     """The longest of these safe lengths; None if one of them is not known."""
     known = list(lengths)
     return None if None in known else max(length for length in known if length is not None)
+
+
+def is_one_word(text: str) -> bool:
+    """Whether a text is a word, or a call of one: it has no space outside of parentheses."""
+    depth = 0
+    for character in text:
+        if character == " " and depth == 0:
+            return False
+        depth += {"(": 1, ")": -1}.get(character, 0)
+    return True
 
 
 def _in(formula: Formula) -> str:
@@ -1055,12 +1123,12 @@ def now(test: Test | str, /, *, name: str | None = None) -> Formula:
     (True, False)
     """
     if isinstance(test, str):
-        return Now(Contains(test), name or repr(test))
+        return Now(Contains(test), name or repr(test), is_named=name is not None)
     if not callable(test) or isinstance(test, type):
         raise FormulaError(
             "now(...)", needed="a function of a letter, or a name", came=repr(test), hint="now(lambda letter: ...)"
         )
-    return Now(_hashable(test), name or source_text(test))
+    return Now(_hashable(test), name or source_text(test), is_named=name is not None)
 
 
 def _hashable(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -1145,7 +1213,7 @@ def _quantified(records: Records, body: Callable[[Any], Operand], *, every: bool
                 came=repr(given),
                 hint="forall(lambda letter: letter.output, lambda row: eventually(...))",
             )
-    return Quantified(_hashable(records), _hashable(body), every, name or source_text(records), source_text(body))
+    return Quantified(_hashable(records), _hashable(body), every, name or source_text(records), shown_code(body))
 
 
 def previously(body: Operand) -> Formula:
@@ -1205,6 +1273,12 @@ def source_text(function: Callable[..., Any]) -> str:
         return shown(function, 60) if has_text else type(function).__name__
     code = getattr(function, "__code__", None)
     return _lambda_text(code) if name == "<lambda>" and isinstance(code, CodeType) else str(name)
+
+
+def shown_code(function: Callable[..., Any], most: int = 60) -> str:
+    """The same, cut if it is long."""
+    text = source_text(function)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 @functools.lru_cache(maxsize=1024)

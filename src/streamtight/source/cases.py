@@ -41,10 +41,14 @@ if TYPE_CHECKING:
 
 LENGTH = 6
 """How many batches the events of a source are cut into, if nothing else is known."""
+FEW = 4
+"""So many smaller cases are tried at once while most of them fail, as at the beginning."""
 SHRINK_LIMIT = 150
 """How many schedules are tried to make a failing one of a source smaller."""
 
 Fails = Callable[[Schedule], bool]
+WhichFail = Callable[[Sequence[Schedule]], Sequence[bool] | None]
+"""Which of these cases fail; None if there is no more time to find out."""
 Settings: TypeAlias = "settings"
 """The settings of Hypothesis."""
 
@@ -63,8 +67,11 @@ class Cases(Protocol):
     def draw(self, count: int, seed: int) -> Iterator[Schedule]:
         """At most so many cases; for one seed the same ones in every process."""
 
-    def smallest(self, case: Schedule, fails: Fails, *, count: int, seed: int) -> Schedule:
-        """The smallest failing case that this one, of those drawn with this count and seed, leads to."""
+    def smallest(self, case: Schedule, which_fail: WhichFail, *, at_once: int, count: int, seed: int) -> Schedule:
+        """The smallest failing case that this one, of those drawn with this count and seed, leads to.
+
+        `which_fail` is asked about up to `at_once` cases: more than one where a run judges several.
+        """
 
     def first_saved(self, fails: Fails) -> Schedule | None:
         """The smallest of those that failed in an earlier process and still do."""
@@ -153,7 +160,7 @@ class Listed:
         """These, as far as so many are wanted."""
         return itertools.islice(iter(self.schedules), count)
 
-    def smallest(self, case: Schedule, fails: Fails, *, count: int, seed: int) -> Schedule:
+    def smallest(self, case: Schedule, which_fail: WhichFail, *, at_once: int, count: int, seed: int) -> Schedule:
         """The case itself: who lists a case wants to see it."""
         return case
 
@@ -193,14 +200,19 @@ class Cut:
             cuts = sorted(rng.randint(0, len(events)) for _ in range(self.length - 1))
             yield Schedule.of(events, cuts=cuts)
 
-    def smallest(self, case: Schedule, fails: Fails, *, count: int, seed: int) -> Schedule:
+    def smallest(self, case: Schedule, which_fail: WhichFail, *, at_once: int, count: int, seed: int) -> Schedule:
         """The case without what it does not need."""
+
+        def first_failing(cases: Sequence[Schedule]) -> Schedule | None:
+            return next(itertools.compress(cases, which_fail(cases) or ()), None)
+
         return smallest_failing(
             case,
-            fails,
+            first_failing=first_failing,
             promise=self.source.upto,
             simpler_events=self.source.simpler_events,
             limit=SHRINK_LIMIT,
+            at_once=min(at_once, FEW),
         )
 
     def first_saved(self, fails: Fails) -> Schedule | None:
@@ -215,6 +227,10 @@ class _RefutedError(Exception):
     """How Hypothesis is told that a case fails."""
 
 
+class _EnoughError(BaseException):
+    """How Hypothesis is stopped; an Exception would mean to it that the case fails."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """What Hypothesis draws."""
@@ -226,7 +242,7 @@ class Drawn:
     seeded: bool = True
 
     def draw(self, count: int, seed: int) -> Iterator[Schedule]:
-        """The first so many different cases of this seed."""
+        """The first so many different cases of this seed, small ones first: one that fails is then nearly small."""
         from hypothesis import Phase
 
         drawn: dict[Schedule, None] = {}
@@ -236,26 +252,61 @@ class Drawn:
             return False
 
         self._explore(collect, [Phase.generate], count, seed, None)
-        return iter([case for case in drawn if case.batches][:count])
+        cases = [case for case in drawn if case.batches][:count]
+        return iter(sorted(cases, key=lambda case: (len(case.events), len(case.batches))))
 
-    def smallest(self, case: Schedule, fails: Fails, *, count: int, seed: int) -> Schedule:
+    def smallest(self, case: Schedule, which_fail: WhichFail, *, at_once: int, count: int, seed: int) -> Schedule:
         """What Hypothesis shrinks it to; also kept for the next time.
 
-        Hypothesis shrinks what it has seen fail, so it draws the same cases once more, and all but this one pass.
+        Hypothesis asks about one smaller case after the other, but most of them pass. So it is told that they do until
+        some have come together, and those are tried at once; then it begins again, with what is known by then.
         """
         from hypothesis import Phase
 
-        found = False
+        from streamtight.source.saved import Shrinking
 
-        def fails_from_here(other: Schedule) -> bool:
-            nonlocal found
-            if other == case:
-                found = True
+        shrinking = Shrinking()
+        # Hypothesis shrinks what it has seen fail, so it draws the same cases again, and all but this one pass.
+        self._explore(case.__eq__, [Phase.generate], count, seed, shrinking)
+        known = {case: True}
+        smallest, has_time = case, True
+        asked: dict[Schedule, None] = {}
+        size = min(at_once, FEW)
+
+        def ask() -> None:
+            nonlocal has_time, size
+            answers = which_fail(list(asked))
+            has_time = answers is not None
+            known.update(zip(asked, answers or (), strict=False))
+            size = min(at_once, FEW if any(answers or ()) else 2 * size)
+            asked.clear()
+
+        def fails(other: Schedule) -> bool:
+            nonlocal smallest
+            if other not in known and other.batches:
+                if len(asked) == size or not has_time:
+                    shrinking.is_open = False
+                    raise _EnoughError
+                asked[other] = None
+                if at_once == 1:
+                    ask()
+            if known.get(other, False):
+                smallest = other
                 return True
-            return found and bool(other.batches) and fails(other)
+            return False
 
-        phases = [Phase.generate, Phase.shrink]
-        return self._explore(fails_from_here, phases, count, seed, self._database()) or case
+        while has_time:
+            shrinking.is_open = True
+            with contextlib.suppress(_EnoughError):
+                self._explore(fails, [Phase.reuse, Phase.shrink], 1, 0, shrinking)
+                if not asked:
+                    break
+            if asked:
+                ask()
+        database = self._database()
+        if database is not None and shrinking.entry is not None:
+            database.save(*shrinking.entry)
+        return smallest
 
     def first_saved(self, fails: Fails) -> Schedule | None:
         """The smallest of those in Hypothesis' database that still fail."""
@@ -264,9 +315,7 @@ class Drawn:
         database = self._database()
         if database is None:
             return None
-        return self._explore(
-            lambda case: bool(case.batches) and fails(case), [Phase.reuse, Phase.shrink], 1, 0, database
-        )
+        return self._explore(lambda case: bool(case.batches) and fails(case), [Phase.reuse], 1, 0, database)
 
     def _database(self) -> ExampleDatabase | None:
         from hypothesis import settings
@@ -287,7 +336,6 @@ class Drawn:
         last: Schedule | None = None
         known: dict[Schedule, bool] = {}
 
-        @seeded(seed)
         @settings(
             backend=backend(),
             database=database,
@@ -301,6 +349,7 @@ class Drawn:
             suppress_health_check=[check for check in HealthCheck if check is not HealthCheck.data_too_large],
             verbosity=Verbosity.quiet,
         )
+        @seeded(seed)  # before the settings: a seed takes away the database that it finds
         @given(self.strategy)
         def case_holds(stream: object) -> None:
             nonlocal last

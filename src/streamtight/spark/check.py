@@ -94,13 +94,15 @@ def check(
     name = job_name(job)
     claim = f"{name} keeps {wanted!r}"
     called = code_name(job, "job")
+    named = {called: job, "formula": wanted}
     call = [called, "formula", "on=schedule", *backend.options()]
     question = Question(
         claim=claim,
         formula=wanted,
         cases=cases,
         words=backend.words,
-        replay=lambda case: replay_code("check", call, {called: job, "formula": wanted}, backend.kinds(), case),
+        replay=lambda case: replay_code("check", call, named, backend.kinds(), case, as_batches=True),
+        packs=backend.may_pack,
         time=time,
         shrink_seconds=shrink,
     )
@@ -197,9 +199,9 @@ class _Backend:
 
     def options(self) -> list[str]:
         """The arguments that a replay needs, where they are not what they are by default."""
-        told = []
-        for option, given in (("takes", self.given), ("gives", self.gives)):
-            told += [] if given is None else [f"{option}={kinds_code(given)}"]
+        # Always with what goes in: a small case may not have a row of every kind, or none at all.
+        told = [f"takes={kinds_code(self.takes)}"]
+        told += [] if self.gives is None else [f"gives={kinds_code(self.gives)}"]
         told += [] if self.mode == "append" else [f"mode={self.mode!r}"]
         return told + (["flush=True"] if self.flush else [])
 
@@ -207,12 +209,12 @@ class _Backend:
 
     def words(self, cases: Sequence[Schedule], steps: Sequence[Step], packed: bool) -> Iterator[Sequence[Letter]]:
         """The word of each case, letter by letter given to its step."""
-        if packed and self.packs and len(cases) > 1 and self._may_pack():
+        if packed and len(cases) > 1 and self.may_pack():
             result = run_many(
                 self.job,
                 cases,
                 takes=self.takes,
-                gives=self.gives,  # type: ignore[arg-type]  # not a dict, as _may_pack has seen
+                gives=self.gives,  # type: ignore[arg-type]  # not a dict, as may_pack has seen
                 mode=self.mode,
                 flush=self.flush,
                 limit=self.limit,
@@ -229,8 +231,9 @@ class _Backend:
                 error.add_note(f"on this input:\n{case}")
                 raise
 
-    def _may_pack(self) -> bool:
-        return self.mode not in (*STATIC, DSTREAM) and not isinstance(self.gives, Mapping)
+    def may_pack(self) -> bool:
+        """Whether several cases can share a run, as far as is known."""
+        return self.packs and self.mode not in (*STATIC, DSTREAM) and not isinstance(self.gives, Mapping)
 
     def _alone(self, case: Schedule, step: Step) -> Sequence[Letter]:
         word = Word(self.inputs, self._frame)

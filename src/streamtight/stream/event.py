@@ -119,6 +119,10 @@ class Event(tuple[Any, ...]):
             return f"{self.kind.name}({', '.join(f'{name}={_code(value)}' for name, value in fields.items())})"
         return f"{self.kind.name}(**{{{', '.join(f'{name!r}: {_code(value)}' for name, value in fields.items())}}})"
 
+    def __str__(self) -> str:
+        """For reading, where the code of a time is long: Click(at=2024-05-01 12:00:00)."""
+        return f"{self.kind.name}({', '.join(f'{name}={_plain(value)}' for name, value in self.as_dict().items())})"
+
     def __reduce__(self) -> tuple[object, ...]:
         return (_event_of, (self.kind, self[1:]))
 
@@ -448,6 +452,10 @@ def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("str(value)")
     return str.__str__(value)  # the text itself, also of a member of an enum of strings
+
+
+def _plain(value: object) -> str:
+    return str(value) if isinstance(value, Event | date | timedelta | Decimal) else _code(value)
 
 
 def _anything(value: Any) -> Any:

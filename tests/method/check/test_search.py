@@ -115,7 +115,7 @@ def test_a_property_without_a_timeout_is_never_decided():
 @pytest.mark.parametrize(
     ("formula", "trigger"),
     [
-        (always(now(lambda u: len(u.input) > 9, name="many") >> (count("output") == 0), during=2), "now(many)"),
+        (always(now(lambda u: len(u.input) > 9, name="many") >> (count("output") == 0), during=2), "many"),
         (always(all_records("output", lambda row: row.n > 0), during=2), "a record for"),
         (always(forall(lambda u: u.output, lambda row: eventually(lambda u: False), name="rows"), during=2), "rows"),
     ],

@@ -33,6 +33,7 @@ from streamtight.properties.temporal import (
     Eventually,
     Formula,
     Implies,
+    Named,
     Next,
     Not,
     Now,
@@ -124,6 +125,8 @@ class _Maker:
             self.used.add(formula)
             return gen.now(given) if isinstance(given, gen.BatchGenerator) else given
         match formula:
+            case Named(body):
+                return self.streams(body)
             case Constant(True):
                 return gen.now(gen.empty)
             case Constant():
@@ -196,6 +199,8 @@ class _Maker:
 def _negated(body: Formula) -> Formula | None:
     """The negation of a formula with `not` only inside; None if there is no such."""
     match body:
+        case Named(part):
+            return negation(part)
         case And(parts):
             return disjunction(map(negation, parts))
         case Or(parts):

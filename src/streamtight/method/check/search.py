@@ -40,6 +40,8 @@ class Question:
     cases: Cases
     words: Runner
     replay: Callable[[Schedule], str]
+    packs: Callable[[], bool] = lambda: False
+    """Whether several cases do share a run."""
     time: Clock | None = None
     shrink_seconds: float = SHRINK_SECONDS
 
@@ -134,18 +136,28 @@ class _Search:
         except (JobError, PredicateError, TimeLimitError):
             return False  # a job may raise on an input that has less in it; that is another story
 
+    def _which_fail(self, cases: Sequence[Schedule]) -> list[bool]:
+        judges = [WordJudge(self.question.formula, (), self.question.time) for _ in cases]
+        try:
+            for _ in self.question.words(cases, [judge.step for judge in judges], True):
+                pass
+        except (JobError, PredicateError, TimeLimitError):
+            return [self._fails(case) for case in cases]  # one of them raises; which one is seen when each runs alone
+        return [judge.judged.value is False for judge in judges]
+
     def _confirmed(self, case: Schedule) -> Counterexample | None:
         """The counterexample that this case shrinks to, if it fails when it is run alone."""
         if not any(self._alone(case)[0].value is False for _ in range(RERUNS)):
             return None
         question, until = self.question, time.perf_counter() + self.question.shrink_seconds
 
-        def fails(smaller: Schedule) -> bool:
-            return time.perf_counter() < until and self._fails(smaller)
+        def which_fail(smaller: Sequence[Schedule]) -> Sequence[bool] | None:
+            return self._which_fail(smaller) if time.perf_counter() < until else None
 
         smallest = case
         if question.shrink_seconds > 0:
-            smallest = question.cases.smallest(case, fails, count=self.runs, seed=self.seed)
+            at_once = PACK if question.packs() else 1
+            smallest = question.cases.smallest(case, which_fail, at_once=at_once, count=self.runs, seed=self.seed)
         return self._shown(smallest) or self._shown(case)
 
     def _shown(self, case: Schedule) -> Counterexample | None:
@@ -187,7 +199,7 @@ class _Search:
             names = " and ".join(dict.fromkeys(never))
             verb = "was" if len(never) == 1 else "were"
             return (
-                f"vacuous: {names} {verb} never seen in {self.done} cases, so nothing was asked of the job; "
+                f"vacuous: {names} {verb} never seen in {_cases(self.done)}, so nothing was asked of the job; "
                 "try a source in which it comes, such as gen.until(..., ..., within=n)"
             )
         return None
@@ -203,6 +215,10 @@ class _Search:
                 f"try a timeout: always(..., during={max(1, shortest.letters)})"
             )
         return f"{told_open}, one after {shortest.letters} {batches}; with {safe} batches every case is decided"
+
+
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"
 
 
 def _pack_sizes() -> Iterator[int]:

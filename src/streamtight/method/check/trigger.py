@@ -17,6 +17,7 @@ from streamtight.properties.temporal import (
     Eventually,
     Formula,
     Implies,
+    Named,
     Next,
     Now,
     Or,
@@ -50,6 +51,8 @@ def triggers(formula: Formula) -> Iterator[tuple[str, Formula]]:
             for place, part in enumerate(parts):
                 for name, silent in triggers(part):
                     yield name, combined((*parts[:place], silent, *parts[place + 1 :]))
+        case Named(body):
+            yield from triggers(body)
         case Next(body, n):
             for name, silent in triggers(body):
                 yield name, next_(silent, n)

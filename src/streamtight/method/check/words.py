@@ -10,11 +10,13 @@ from streamtight.program.letter import Letter
 from streamtight.properties.explain import Why, value_table
 from streamtight.properties.judge import Judge
 from streamtight.properties.records import detail
-from streamtight.properties.temporal import Clock, Formula, Now, Quantified
+from streamtight.properties.temporal import Clock, Formula, Named, Next, Now, Past, Quantified, Timed
 from streamtight.verdict import Table
 
 COLUMNS = 6
 """So many parts of a formula have a column in the table."""
+WIDTH = 40
+"""So long a text heads a column. A part that is more than a test has a column only if its text is not longer."""
 ROWS = 12
 """So many rows of a batch are shown in a cell."""
 
@@ -26,15 +28,15 @@ class Judged:
     value: bool | None
     letters: int
     """How many letters the word had when it was decided, or when it ended."""
-    rest: Formula
-    """What the letters to come would have to satisfy."""
+    rest: Formula | None
+    """What the letters to come would have to satisfy, if it is open."""
     pulled: frozenset[str] = frozenset()
     """The triggers that were pulled."""
 
     @property
     def safe_length(self) -> int | None:
         """How long a word that goes on like this one would be decided for sure; None if that is not known."""
-        more = self.rest.safe_length
+        more = 0 if self.rest is None else self.rest.safe_length
         return None if more is None else self.letters + more
 
 
@@ -57,18 +59,37 @@ class WordJudge:
         """What is known after the letters so far."""
         judge = self._judge
         pulled = frozenset(name for name, silent in self._silent if silent.value is not True)
-        return Judged(judge.value, judge.letters, judge.rest, pulled if judge.letters else frozenset())
+        rest = judge.rest if judge.value is None else None
+        return Judged(judge.value, judge.letters, rest, pulled if judge.letters else frozenset())
 
 
 def told(why: Why, word: Sequence[Letter]) -> str:
     """Why a formula is false, in a sentence for each test that matters."""
     lines = [f"it is {'true' if why.value else 'false'} after {_batches(len(word))}, because"]
-    for atom in why.atoms:
-        of = "" if atom.record is None else f", for {atom.record!r},"
-        lines.append(f"  at batch {atom.letter} {_test_text(atom)}{of} is {'true' if atom.value else 'false'}")
-        more = detail(atom.formula, word[atom.letter])
-        lines += [f"    {line}" for line in more.splitlines()]
+    for atoms in _alike(why.atoms):
+        first, last = atoms[0], atoms[-1]
+        at = f"batch {first.letter}" if first is last else f"batches {first.letter} to {last.letter}"
+        of = "" if first.record is None else f", for {first.record},"
+        lines.append(f"  at {at} {_test_text(first)}{of} is {'true' if first.value else 'false'}")
+        more = detail(last.formula, word[last.letter])
+        at = "" if first is last or not more else f"at batch {last.letter} "
+        lines += [f"    {at}{line}" for line in more.splitlines()]
     return "\n".join(lines)
+
+
+def _alike(atoms: Sequence[Why]) -> list[list[Why]]:
+    """Those that say the same of letters that follow each other, together."""
+    groups: list[list[Why]] = []
+    for atom in sorted(atoms, key=lambda atom: atom.letter):
+        for group in groups:
+            before = group[-1]
+            is_same = (before.formula, before.value) == (atom.formula, atom.value) and before.record is atom.record
+            if is_same and before.letter + 1 == atom.letter:
+                group.append(atom)
+                break
+        else:
+            groups.append([atom])
+    return groups
 
 
 def _batches(count: int) -> str:
@@ -81,7 +102,7 @@ def _test_text(atom: Why) -> str:
 
 def step_by_step(formula: Formula, word: Sequence[Letter], matter: Sequence[int], time: Clock | None) -> Table:
     """The word letter by letter: what went in, what came out, which parts of the formula hold."""
-    parts = list(dict.fromkeys(_shown_parts(formula)))[:COLUMNS]
+    parts = _shown_parts(formula)
     values = value_table(parts, word, time=time)
     streams = [*word[0].inputs, *word[0].outputs]
     has_watermark = any(letter.watermark is not None for letter in word)
@@ -99,18 +120,29 @@ def step_by_step(formula: Formula, word: Sequence[Letter], matter: Sequence[int]
 def _rows_text(rows: Sequence[object]) -> list[str]:
     """A line for each row; one for equal rows that follow each other."""
     groups = [(row, len(list(same))) for row, same in itertools.groupby(rows)]
-    lines = [repr(row) if count == 1 else f"{row!r} {count} times" for row, count in groups[:ROWS]]
+    lines = [str(row) if count == 1 else f"{row} {count} times" for row, count in groups[:ROWS]]
     left = sum(count for _, count in groups[ROWS:])
     return [*lines, f"and {left} more"] if left else lines or ["-"]
 
 
 def _heading(part: Formula) -> str:
-    return part.name if isinstance(part, Now) else repr(part)
+    text = part.name if isinstance(part, Now) else repr(part)
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
 
 
-def _shown_parts(formula: Formula) -> Iterator[Formula]:
-    """The tests in a formula, and what has a name."""
-    if isinstance(formula, Now | Quantified):
-        yield formula
-    for part in formula.parts:
-        yield from _shown_parts(part)
+def _shown_parts(formula: Formula) -> Sequence[Formula]:
+    """The parts that have a column: tests and names, then what is said of them over time, where its text is short."""
+    parts = list(dict.fromkeys(_visible_parts(formula)))
+    tests = [part for part in parts if isinstance(part, Now | Quantified | Named)]
+    others = [
+        part for part in parts if part != formula and isinstance(part, Next | Timed | Past) and len(repr(part)) <= WIDTH
+    ]
+    return [*tests, *others][:COLUMNS]
+
+
+def _visible_parts(formula: Formula) -> Iterator[Formula]:
+    """It and its parts; a name stands for what is below it."""
+    yield formula
+    if not isinstance(formula, Named):
+        for part in formula.parts:
+            yield from _visible_parts(part)
