@@ -147,18 +147,20 @@ def test_a_failing_case_is_kept_and_tried_first_the_next_time(spark, tmp_path):
     from hypothesis import settings
     from hypothesis.database import DirectoryBasedExampleDatabase
 
-    kept = settings(max_examples=5, database=DirectoryBasedExampleDatabase(tmp_path))
-    asked = []
+    def up_to_ninety(rows):
+        return rows.where("id < 90")
 
-    def noting(rows):
-        asked.append(1)
-        return stateless(rows)
+    every_row = tight.always(tight.count("output") == tight.count("input"), during=2)
+    some = gen.always(gen.batch(User, size=1, id=range(100)), during=2)
+    kept = settings(max_examples=50, database=DirectoryBasedExampleDatabase(tmp_path))
 
-    first = tight.check(noting, stays_banned, on=users, settings=kept)
-    second = tight.check(noting, stays_banned, on=users, settings=kept, seed=99)
+    first = tight.check(up_to_ninety, every_row, on=some, settings=kept)
+    again = tight.check(up_to_ninety, every_row, on=some, settings=kept, seed=5)
+    elsewhere = tight.check(up_to_ninety, every_row, on=some, settings=settings(kept, database=None), seed=5)
 
-    assert second.counterexample.schedule == first.counterexample.schedule
-    assert second.cost["cases"] == 1
+    assert again.counterexample.schedule == first.counterexample.schedule
+    assert again.cost["cases"] == 1
+    assert elsewhere.cost["cases"] > 1
 
 
 @tight.property(ever, on=users, mode="complete", runs=3)

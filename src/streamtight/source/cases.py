@@ -43,6 +43,8 @@ LENGTH = 6
 """How many batches the events of a source are cut into, if nothing else is known."""
 FEW = 4
 """So many smaller cases are tried at once while most of them fail, as at the beginning."""
+KEPT = 100
+"""So many cases that failed before are tried again at most; one that passes now is forgotten."""
 SHRINK_LIMIT = 150
 """How many schedules are tried to make a failing one of a source smaller."""
 
@@ -315,7 +317,7 @@ class Drawn:
         database = self._database()
         if database is None:
             return None
-        return self._explore(lambda case: bool(case.batches) and fails(case), [Phase.reuse], 1, 0, database)
+        return self._explore(lambda case: bool(case.batches) and fails(case), [Phase.reuse], KEPT, 0, database)
 
     def _database(self) -> ExampleDatabase | None:
         from hypothesis import settings
