@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timedelta
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType
 
@@ -144,7 +145,6 @@ def test_the_replay_can_be_pasted(spark):
 
 
 def test_a_failing_case_is_kept_and_tried_first_the_next_time(spark, tmp_path):
-    from hypothesis import settings
     from hypothesis.database import DirectoryBasedExampleDatabase
 
     def up_to_ninety(rows):
@@ -166,6 +166,26 @@ def test_a_failing_case_is_kept_and_tried_first_the_next_time(spark, tmp_path):
 @tight.property(ever, on=users, mode="complete", runs=3)
 def test_a_property_is_a_test_of_pytest():
     return stays_banned
+
+
+@pytest.fixture
+def formula():
+    return stays_banned
+
+
+@settings(max_examples=2, deadline=None)
+@tight.property(ever, on=users, mode="complete")
+def test_a_property_takes_fixtures_and_settings(formula):
+    return formula
+
+
+def test_the_settings_above_a_property_say_how_many_cases_there_are(spark, monkeypatch):
+    seen = []
+    monkeypatch.setattr(tight.Verdict, "require", lambda verdict: seen.append(verdict.scope.count))
+
+    test_a_property_takes_fixtures_and_settings(stays_banned)
+
+    assert seen == [2]
 
 
 def test_a_property_that_fails_raises_with_the_story(spark):
@@ -192,6 +212,12 @@ def test_a_test_that_raises_tells_its_own_error_with_letter_and_record(spark):
 def test_a_stream_that_is_not_there_is_known_before_the_job_runs(spark):
     with pytest.raises(FormulaError, match="'outputs'"):
         tight.check(stateless, tight.count("outputs") == 1, on=[[BAD]])
+
+
+@pytest.mark.parametrize("formula", [tight.TRUE, tight.FALSE, tight.always(tight.TRUE), False])
+def test_a_formula_that_reads_nothing_asks_nothing(spark, formula):
+    with pytest.raises(FormulaError, match="reads the batches"):
+        tight.check(stateless, formula, on=[[BAD]])
 
 
 def test_a_column_that_is_not_there_is_named(spark):

@@ -71,6 +71,7 @@ def test_late_clicks_are_counted_if_the_watermark_waits_for_them():
     assert "for Click(" in verdict.counterexample.explanation
 
 
+@pytest.mark.slow
 def test_a_visit_has_all_its_clicks_unless_it_ends_too_early():
     options = {"on": sessions.traffic, "gives": sessions.Visit, "runs": 5, "shrink": 0}
 
@@ -78,6 +79,7 @@ def test_a_visit_has_all_its_clicks_unless_it_ends_too_early():
     assert finding(tight.check(sessions.too_quick, sessions.promises, **options)) == "VIOLATED"
 
 
+@pytest.mark.slow
 def test_every_order_is_answered_if_the_join_keeps_those_without_a_shipment():
     options = {"on": orders.traffic, "takes": orders.STREAMS, "runs": 4, "shrink": 0}
 

@@ -102,6 +102,7 @@ def test_a_partition_number_in_the_output_depends_on_the_partitions(spark):
     )
 
 
+@pytest.mark.slow
 def test_late_rows_are_told_apart_from_other_dependence_on_cuts(spark):
     def hourly(df):
         return df.withWatermark("at", "5 minutes").groupBy(F.window("at", "10 minutes")).agg(F.sum("x").alias("x"))
@@ -208,6 +209,7 @@ def output(key, x):
     return tight.Kind("Output", key=str | None, x=int | None)(key, x)
 
 
+@pytest.mark.slow
 def test_a_job_that_differs_from_run_to_run_is_told_as_that(spark):
     def random_numbers(df):
         return df.select("key", F.rand().alias("x"))

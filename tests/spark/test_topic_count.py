@@ -39,6 +39,7 @@ def test_one_worker_counts_the_words_of_each_document_that_has_an_end(port: int)
     assert run.events == (Topic(0, "sailing", 2),)
 
 
+@pytest.mark.slow
 def test_a_marker_that_reaches_one_worker_only_gives_wrong_topics(port: int) -> None:
     verdict = topic_count.agrees_with_sequential(topic_count.naive(port), port=port)
 
@@ -49,6 +50,7 @@ def test_a_marker_that_reaches_one_worker_only_gives_wrong_topics(port: int) -> 
     assert found.failing_reruns == found.reruns
 
 
+@pytest.mark.slow
 def test_documents_that_are_numbered_first_get_the_right_topics(port: int) -> None:
     verdict = topic_count.agrees_with_sequential(topic_count.parallel(port), port=port, runs=10)
 

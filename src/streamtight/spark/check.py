@@ -20,7 +20,7 @@ from streamtight.method.check.search import SHRINK_SECONDS, Progress, Question, 
 from streamtight.method.replay import code_name, replay_code
 from streamtight.program.letter import INPUT, OUTPUT, Letter, Rows, Word, letters_of
 from streamtight.program.run import Step as RunStep
-from streamtight.properties.temporal import Clock, Formula, Now, Operand, formula_of
+from streamtight.properties.temporal import Clock, Constant, Formula, Now, Operand, formula_of
 from streamtight.source.cases import Cases, cases_of
 from streamtight.spark.pack import run_many
 from streamtight.spark.progress import at_terminal
@@ -76,6 +76,13 @@ def check(
     """
     require_job(job)
     wanted = formula_of(formula, "check(job, formula)")
+    if isinstance(wanted, Constant):
+        raise FormulaError(
+            "check(job, formula)",
+            needed="a formula that reads the batches",
+            came=repr(wanted),
+            hint='always(all_records("output", lambda row: ...), during=5)',
+        )
     if mode not in (*MODES, DSTREAM):
         raise TraceError(
             "check(mode=...)", needed="one of " + ", ".join((*MODES, DSTREAM)), came=repr(mode), hint="'append'"
@@ -109,23 +116,24 @@ def check(
     return search(question, runs=_runs(runs, settings), seed=seed, progress=progress or at_terminal("check"))
 
 
-def property_(job: Job, **options: Any) -> Callable[[Callable[[], Operand]], Callable[[], None]]:
+def property_(job: Job, **options: Any) -> Callable[[Callable[..., Operand]], Callable[..., None]]:
     """A test of pytest: the decorated function returns the formula, and the test fails unless `check` holds.
 
     @tight.property(banned_users, on=users)
     def test_bad_users_stay_banned():
         return tight.always(bad >> tight.always(banned, during=5), during=10)
 
-    The options are those of `check`. Settings of Hypothesis may stand above it: @settings(max_examples=20).
+    The options are those of `check`. The function may take fixtures, and settings of Hypothesis may stand above
+    it: @settings(max_examples=20).
     """
     require_job(job)
 
-    def decorate(make: Callable[[], Operand]) -> Callable[[], None]:
+    def decorate(make: Callable[..., Operand]) -> Callable[..., None]:
         @functools.wraps(make)
-        def test() -> None:
+        def test(*arguments: Any, **fixtures: Any) -> None:
             __tracebackhide__ = True
             given = {"settings": getattr(test, "_hypothesis_internal_use_settings", None), **options}
-            check(job, make(), **given).require()
+            check(job, make(*arguments, **fixtures), **given).require()
 
         return test
 
