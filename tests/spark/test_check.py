@@ -173,13 +173,13 @@ def formula():
     return stays_banned
 
 
-@settings(max_examples=2, deadline=None)
 @tight.property(ever, on=users, mode="complete")
+@settings(max_examples=2)
 def test_a_property_takes_fixtures_and_settings(formula):
     return formula
 
 
-def test_the_settings_above_a_property_say_how_many_cases_there_are(spark, monkeypatch):
+def test_the_settings_below_a_property_say_how_many_cases_there_are(spark, monkeypatch):
     seen = []
     monkeypatch.setattr(tight.Verdict, "require", lambda verdict: seen.append(verdict.scope.count))
 

@@ -123,8 +123,8 @@ def property_(job: Job, **options: Any) -> Callable[[Callable[..., Operand]], Ca
     def test_bad_users_stay_banned():
         return tight.always(bad >> tight.always(banned, during=5), during=10)
 
-    The options are those of `check`. The function may take fixtures, and settings of Hypothesis may stand above
-    it: @settings(max_examples=20).
+    The options are those of `check`. The function may take fixtures, and settings of Hypothesis may stand below the
+    property: @settings(max_examples=20).
     """
     require_job(job)
 
@@ -132,9 +132,12 @@ def property_(job: Job, **options: Any) -> Callable[[Callable[..., Operand]], Ca
         @functools.wraps(make)
         def test(*arguments: Any, **fixtures: Any) -> None:
             __tracebackhide__ = True
-            given = {"settings": getattr(test, "_hypothesis_internal_use_settings", None), **options}
+            given = {"settings": getattr(make, "_hypothesis_internal_use_settings", None), **options}
             check(job, make(*arguments, **fixtures), **given).require()
 
+        # Hypothesis refuses settings of a test that is not one of its own.
+        for name in [name for name in vars(test) if name.startswith("_hypothesis")]:
+            delattr(test, name)
         return test
 
     return decorate

@@ -11,7 +11,7 @@ from streamtight.errors import JobError, PredicateError, StreamtightError, TimeL
 from streamtight.method.check.trigger import triggers
 from streamtight.method.check.words import Judged, WordJudge, step_by_step, told
 from streamtight.program.letter import Letter
-from streamtight.properties.temporal import Clock, Constant, Formula
+from streamtight.properties.temporal import Clock, Formula
 from streamtight.source.cases import Cases
 from streamtight.stream.schedule import Schedule
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
@@ -195,7 +195,7 @@ class _Search:
         if self.open:
             return self._why_open()
         never = [name for name, _ in self.silent if name not in self.pulled]
-        if never and not isinstance(self.question.formula, Constant):
+        if never:
             names = " and ".join(dict.fromkeys(never))
             verb = "was" if len(never) == 1 else "were"
             return (
