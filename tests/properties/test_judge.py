@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from datetime import timedelta
@@ -15,6 +16,8 @@ from streamtight.properties.judge import Judge
 from streamtight.properties.temporal import (
     FALSE,
     TRUE,
+    Constant,
+    Formula,
     always,
     eventually,
     forall,
@@ -369,3 +372,36 @@ def test_claims_that_nobody_wants_are_dropped():
     judge = judged(one_of_two, [{"a"}, {"b"}])
 
     assert judge.open_parts == 1
+
+
+# -- an operator that stands beside another one and inside of it -------------------------------------------------------
+
+X = always("a", during=2)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        always(X | eventually(X, within=4), during=2),
+        eventually(X & always(X, during=2), within=3),
+        until(X | eventually(X, within=4), "b", within=2),
+        always(now("b") >> (X | eventually(X, within=3)), during=3),
+        always(X | until("b", X, within=3), during=3),
+        release(X & always(X, during=2), "b", within=3),
+        always(X | next_(X) | eventually(X & eventually(X, within=2), within=3), during=3),
+    ],
+)
+def test_an_operator_that_is_shared_is_judged_as_by_definition(formula: Formula):
+    letters: list[set[str]] = [set(), {"a"}, {"b"}, {"a", "b"}]
+    for word in itertools.product(letters, repeat=5):
+        for asked in (formula, ~formula):
+            left = asked
+            for seen in word:
+                left = left.step(seen)
+            assert asked.evaluate(word) is (left.value if isinstance(left, Constant) else None), word
+
+
+def test_records_that_are_equal_but_of_another_type_are_asked_apart():
+    is_bool = always(forall(lambda u: u, lambda r: now(lambda u: isinstance(r, bool))), during=2)
+
+    assert is_bool.evaluate([[True], [1]]) is False

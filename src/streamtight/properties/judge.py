@@ -262,18 +262,20 @@ class _Group:
         self.members: dict[_Member, None] = {}
         self.is_open = True
 
-    def adopt(self, value: _Open) -> None:
-        """Add what is open about the current letter."""
-        if not isinstance(value, _Several):
-            self.members[value.claim(self)] = None
-        elif value.is_all is self.is_all:
+    def adopt(self, value: _Open) -> list[_Member]:
+        """Add what is open about the current letter; the members that it has become."""
+        if isinstance(value, _Several) and value.is_all is self.is_all:
+            return [member for one in value.values for member in self.adopt(one)]
+        member: _Member
+        if isinstance(value, _Several):
+            member = _Group(value.is_all, self, self.letter)
+            self.members[member] = None
             for one in value.values:
-                self.adopt(one)
+                member.adopt(one)
         else:
-            group = _Group(value.is_all, self, self.letter)
-            self.members[group] = None
-            for one in value.values:
-                group.adopt(one)
+            member = value.claim(self)
+            self.members[member] = None
+        return [member]
 
     def learn(self, member: _Member, value: bool) -> None:
         """A member has become known."""
@@ -459,10 +461,15 @@ class _Side:
         self.skipped = []
 
     def _adopt(self, one: _Open, number: int) -> None:
-        self._group_at(number).adopt(one)
-        for operator in _operators(one):
-            claim = operator.latest[self] = operator.claims[-1]
-            claim.side = self
+        members = self._group_at(number).adopt(one)
+        if not _operators(one):
+            return
+        # Not the last claims of the operators: one that stands beside another may be claimed inside of it as well.
+        for member in members:
+            for claim in member.members if isinstance(member, _Group) else (member,):
+                if isinstance(claim, _Claim) and claim.is_open:
+                    claim.operator.latest[self] = claim
+                    claim.side = self
 
     def _group_at(self, number: int) -> _Group:
         group = self.groups.get(number)
@@ -1196,8 +1203,9 @@ class _Compiled:
 
         def made_for(record: Any, moment: Moment) -> _Compiled:
             nonlocal known, most_known
+            key = (type(record), record)  # True is 1, but not for every test
             try:
-                made = known.get(record)
+                made = known.get(key)
                 is_hashable = True
             except TypeError:
                 made, is_hashable = None, False
@@ -1205,9 +1213,9 @@ class _Compiled:
                 instance = formula.instance(record, moment)
                 made = _made_now(now, instance, positive, repr(formula))
                 if is_hashable and not instance.has_past:  # the past differs from letter to letter
-                    known[record] = made
+                    known[key] = made
                     if len(known) > most_known:
-                        known = {key: each for key, each in known.items() if each.is_open}
+                        known = {one: each for one, each in known.items() if each.is_open}
                         most_known = REMEMBERED + 2 * len(known)
             return made
 

@@ -275,7 +275,7 @@ class _Parser:
                 break
             self._take()
         if len(bodies) < len(operator.bodies):
-            self._refuse(self._next, f"{len(operator.bodies)} formulas for {name.text}", written)
+            self._refuse(self._next, f"{_formulas(len(operator.bodies))} for {name.text}", written)
         self._expect(")", written)
         try:
             return operator.make(*bodies, **options)
@@ -365,3 +365,7 @@ class _Parser:
         shown = self.text.split("\n")[line].replace("\t", " ")
         where = f"{where}\n    {shown}\n    {' ' * column}^"
         raise FormulaError(where, needed=needed, came=came or token.told, hint=hint)
+
+
+def _formulas(count: int) -> str:
+    return "1 formula" if count == 1 else f"{count} formulas"

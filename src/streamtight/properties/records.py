@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import operator
+import typing
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from streamtight.errors import FormulaError, PredicateError, StreamtightError
 from streamtight.properties.temporal import Formula, Now, shown, source_text
-from streamtight.stream.event import Event
+from streamtight.stream.event import Event, Kind
 
 RecordTest = Callable[[Any], bool]
 SHOWN = 5
@@ -77,7 +78,7 @@ class _All:
         return _asked(self.test, row, str(self), letter)
 
     def explain(self, letter: Any) -> str:
-        bad = [row for row in letter[self.stream] if not self.passes(row, letter)]
+        bad = [row for row in letter[self.stream] if _answer(self.test, row) is False]
         return "" if not bad else f"{source_text(self.test)} is false of {_some_of(bad)}"
 
     def without_trigger(self) -> Formula:
@@ -97,10 +98,13 @@ class _Some:
 
     def explain(self, letter: Any) -> str:
         rows = letter[self.stream]
-        good = [row for row in rows if _asked(self.test, row, str(self), letter)]
+        good = [row for row in rows if _answer(self.test, row)]
         if good:
             return f"{source_text(self.test)} is true of {_some_of(good)}"
         return f"{self.stream} has {_some_of(rows)}" if rows else f"{self.stream} has no row"
+
+    def without_trigger(self) -> Formula:
+        return count(self.stream) == 0
 
     def __str__(self) -> str:
         return f"some_record({self.stream!r}, {source_text(self.test)})"
@@ -108,6 +112,14 @@ class _Some:
 
 def _records(test: _All | _Some) -> Formula:
     return Now(test, str(test), is_named=True)
+
+
+def _answer(test: RecordTest, row: Any) -> object:
+    """What a test says of a row that it may not have been asked about before; None if it raises."""
+    try:
+        return test(row)
+    except Exception:
+        return None
 
 
 def _asked(test: RecordTest, row: Any, where: str, letter: Any) -> bool:
@@ -241,6 +253,8 @@ def same_rows(
     rounded to so many `places`. If they differ, both are shown side by side.
     """
     left_out = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    if places is not None and (not isinstance(places, int) or isinstance(places, bool)):
+        raise FormulaError("same_rows(places=...)", needed="a whole number", came=repr(places), hint="places=2")
     test = _Same(
         _name_of_stream(stream, "same_rows"), _function(expected, "same_rows"), ordered, frozenset(left_out), places
     )
@@ -274,42 +288,71 @@ class _Same:
 
     def _sides(self, letter: Any) -> tuple[list[Hashable], list[Hashable]]:
         rows: Sequence[Event] = letter[self.stream]
-        names = rows[0].kind.names if rows else None
-        came = [self._plain(row, names) for row in rows]
-        return came, [self._plain(row, names) for row in self.expected(letter)]
+        kind = rows[0].kind if rows else None
+        return [self._plain(row, kind) for row in rows], [self._plain(row, kind) for row in self.expected(letter)]
 
-    def _plain(self, row: Any, names: tuple[str, ...] | None) -> Hashable:
+    def _plain(self, row: Any, kind: Kind | None) -> Hashable:
         """A row by the names of its columns, or by position if nothing tells them."""
-        named: Mapping[str, Any]
-        if isinstance(row, Event):
-            named = row.as_dict()
-        elif isinstance(row, Mapping):
-            named = row
-        elif hasattr(row, "asDict"):  # a Row of Spark
-            named = row.asDict()
-        else:
+        named = _by_name(row)
+        if named is None:
             values = tuple(row) if isinstance(row, tuple | list) else (row,)
-            if not names or len(names) != len(values):
-                return tuple(self._value(value) for value in values)
-            named = dict(zip(names, values, strict=True))
-        return tuple((name, self._value(value)) for name, value in named.items() if name not in self.ignore)
+            names = () if kind is None else kind.names
+            kept = tuple(name for name in names if name not in self.ignore)
+            for some in (names, kept):  # a tuple may leave out what is ignored
+                if some and len(some) == len(values):
+                    named = dict(zip(some, values, strict=True))
+                    break
+            else:
+                return tuple(self._value(value, None) for value in values)
+        types = {} if kind is None else kind.fields
+        return tuple(
+            (name, self._value(named[name], types.get(name)))
+            for name in _in_order(named, types)
+            if name not in self.ignore
+        )
 
-    def _value(self, value: Any) -> Hashable:
+    def _value(self, value: Any, declared: Any) -> Hashable:
+        if value is not None and isinstance(declared, Kind):
+            return _Same("", self.expected, True, frozenset(), self.places)._plain(value, declared)
+        named = _by_name(value)
+        if named is not None:
+            return frozenset((self._value(key, None), self._value(one, None)) for key, one in named.items())
+        if isinstance(value, tuple | list):
+            inner = [part for part in typing.get_args(declared) if part is not ...]
+            return tuple(self._value(one, inner[0] if inner else None) for one in value)
         if isinstance(value, float):
             if math.isnan(value):
-                return "NaN"
+                return _NAN
             return value if self.places is None else round(value, self.places)
-        if isinstance(value, Mapping):
-            return frozenset((self._value(k), self._value(v)) for k, v in value.items())
-        if isinstance(value, tuple | list):
-            return tuple(map(self._value, value))
         return value  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         return f"same_rows({self.stream!r}, {source_text(self.expected)})"
 
 
+class _NaN:
+    """Not a number, which is the same as not a number here."""
+
+    def __repr__(self) -> str:
+        return "nan"
+
+
+_NAN = _NaN()
 _NO_ROW = object()
+
+
+def _by_name(row: Any) -> Mapping[Any, Any] | None:
+    """The values of a row by their names, if it has any."""
+    if isinstance(row, Event):
+        return row.as_dict()
+    if isinstance(row, Mapping):
+        return row
+    return row.asDict() if hasattr(row, "asDict") else None  # a Row of Spark
+
+
+def _in_order(named: Mapping[Any, Any], types: Mapping[str, Any]) -> list[Any]:
+    """The names as the columns come; what is no column, after those."""
+    return [name for name in types if name in named] + sorted((name for name in named if name not in types), key=str)
 
 
 def _at(rows: Sequence[Hashable], place: int) -> Any:
@@ -365,10 +408,19 @@ class _Asserts:
 
     def __call__(self, letter: Any) -> bool:
         try:
-            self.check(letter)
+            answer = self.check(letter)
         except self.errors:
             return False
-        return True
+        if answer is None or answer is True:
+            return True
+        raise PredicateError(
+            str(self),
+            needed="a check that raises, or returns nothing",
+            came=f"{shown(answer)} for letter {getattr(letter, 'batch', 0)}",
+            hint="now(lambda letter: ...), for a test that returns True or False",
+            letter=getattr(letter, "batch", 0),
+            record=None,
+        )
 
     def explain(self, letter: Any) -> str:
         try:

@@ -1266,6 +1266,41 @@ def _require_within(within: object, where: str) -> None:
         )
 
 
+def denied(body: Formula) -> Formula | None:
+    """The negation of a formula, with `not` one level further inside; None for a test, whose negation goes no further.
+
+    >>> denied(always(now("a") >> next_("b"), during=3))
+    eventually(~(now('a') >> next('b')), within=3)
+    """
+    match body:
+        case Constant() | Not():
+            return negation(body)
+        case Named(part):
+            return negation(part)
+        case And(parts):
+            return disjunction(map(negation, parts))
+        case Or(parts):
+            return conjunction(map(negation, parts))
+        case Implies(left, right):
+            return conjunction((left, negation(right)))
+        case Next(part, n):
+            return next_(negation(part), n)
+        case Eventually(part, within):
+            return always(negation(part), during=within)
+        case Always(part, within):
+            return eventually(negation(part), within=within)
+        case Until(left, right, within):
+            return release(negation(left), negation(right), within=within)
+        case Release(left, right, within):
+            return until(negation(left), negation(right), within=within)
+        case Quantified(records, make, every, name, body_name):
+            where = repr(body)
+            return Quantified(
+                records, lambda record: ~formula_of(make(record), where), not every, name, f"~({body_name})"
+            )
+    return None
+
+
 def source_text(function: Callable[..., Any]) -> str:
     """What to call a function in texts: its name, or the code of a lambda."""
     while isinstance(function, functools.partial):

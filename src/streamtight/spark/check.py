@@ -21,7 +21,7 @@ from streamtight.method.replay import code_name, replay_code
 from streamtight.program.letter import INPUT, OUTPUT, Letter, Rows, Word, letters_of
 from streamtight.program.run import Step as RunStep
 from streamtight.properties.temporal import Clock, Constant, Formula, Now, Operand, formula_of
-from streamtight.source.cases import Cases, cases_of
+from streamtight.source.cases import LENGTH, Cases, cases_of
 from streamtight.spark.pack import run_many
 from streamtight.spark.progress import at_terminal
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_code, kinds_of
@@ -92,7 +92,7 @@ def check(
     cases = cases_of(
         on,
         kinds=known,
-        length=1 if mode in STATIC else length or wanted.safe_length,
+        length=1 if mode in STATIC else length or max(LENGTH, wanted.safe_length or 0),
         key=f"{job_name(job)} {wanted!r}",
         settings=settings,
     )
@@ -152,8 +152,16 @@ def _runs(runs: int | None, settings: Settings | None) -> int:
 
 
 def _require_streams(formula: Formula, backend: _Backend) -> None:
-    """Raise if a test names a stream that is not there: known now, not after a run."""
+    """Raise if a test names a stream that is not there, or two of them: known now, not after a run."""
     streams = (*backend.inputs, *backend.outputs)
+    both = set(backend.inputs) & set(backend.outputs)
+    if both:
+        raise TraceError(
+            "check(takes=..., gives=...)",
+            needed="different names for inputs and outputs, since a formula reads both",
+            came=f"{min(both)!r} for one of each",
+            hint=f"gives={{'new_{min(both)}': ...}}, and the same name in what the job returns",
+        )
     waiting = [formula]
     while waiting:
         part = waiting.pop()

@@ -10,11 +10,11 @@ import pytest
 from streamtight.errors import JobError, TimeLimitError
 from streamtight.method.check.search import Question, search
 from streamtight.program.letter import Letter
-from streamtight.properties.records import all_records, count
-from streamtight.properties.temporal import Formula, always, eventually, forall, now
+from streamtight.properties.records import all_records, count, no_record
+from streamtight.properties.temporal import Formula, always, eventually, exists, forall, historically, next_, now, until
 from streamtight.source.cases import cases_of
 from streamtight.stream.event import Event, Kind
-from streamtight.stream.schedule import Schedule
+from streamtight.stream.schedule import Restart, Schedule
 from streamtight.verdict import Verdict
 
 N = Kind("N", n=int)
@@ -168,3 +168,95 @@ def test_a_job_that_raises_is_not_judged():
     with pytest.raises(JobError) as caught:
         ask(raises, SAME_COUNT, N)
     assert caught.value.__notes__ == ["while asking: job keeps it"]
+
+
+# -- did it say anything? --------------------------------------------------------------------------------------------
+
+
+def has(number: int) -> Formula:
+    return now(lambda u: any(row.n == number for row in u.input))
+
+
+OK, BAD = now(lambda u: True).named("ok"), now(lambda u: False).named("bad")
+NEVER = has(99).named("never")
+WORD = [[N(1), N(2)], [N(3)], [N(1), N(3)]]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        always(NEVER >> BAD, during=3),
+        always(has(99) >> BAD, during=3) & always(has(1) >> OK, during=3),  # two tests with the same text
+        always(OK >> (NEVER >> BAD), during=3),
+        always(~(NEVER & ~BAD), during=3),
+        always(~NEVER | BAD, during=3),
+        always((NEVER >> BAD).named("a rule"), during=3),
+        next_(NEVER >> BAD, 2),
+        always(historically(NEVER >> BAD), during=3),
+        always(forall(lambda u: u.input, lambda r: now(lambda u: r.n == 99) >> BAD), during=3),
+        always(forall(lambda u: u.input, lambda r: forall(lambda u: [], lambda s: BAD)), during=3),
+        always(~exists(lambda u: [], lambda r: BAD), during=3),
+        always(no_record("output", lambda r: r.n < 0), during=3) & (count("input") > 0),
+    ],
+    ids=repr,
+)
+def test_what_never_asks_anything_is_not_called_true(formula: Formula):
+    verdict = ask(lambda rows: [], formula, WORD)
+
+    assert verdict.undecided
+    assert verdict.reason.startswith("vacuous")
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        always((has(1) >> OK) | OK, during=3),
+        until(has(1) >> OK, has(2), within=3),
+        eventually(has(1) >> OK, within=3),
+        always(forall(lambda u: u.input, lambda r: now(lambda u: r.n == 1) >> OK), during=3),
+        always(forall(lambda u: u.input, lambda r: now(lambda u: r.n > 0)), during=3),
+        always(no_record("output", lambda r: r.n < 0), during=3),
+        always(~(has(1) & BAD), during=3),
+    ],
+    ids=repr,
+)
+def test_what_was_asked_is_not_called_vacuous(formula: Formula):
+    assert ask(lambda rows: rows, formula, WORD).holds
+
+
+def test_a_test_that_the_formula_does_not_reach_may_raise():
+    empty = now(lambda u: not u.input).named("empty")
+    first = now(lambda u: u.input[0].n > 0).named("first")
+
+    assert ask(doubles, always(empty | first, during=3), [[], [N(1)], [N(2)]]).holds
+    assert ask(doubles, always(~empty >> first, during=3), [[], [N(1)], [N(2)]]).holds
+
+
+# -- stories that cannot be told in full -----------------------------------------------------------------------------
+
+
+def test_a_row_for_which_a_test_would_raise_does_not_hide_the_one_for_which_it_is_false():
+    maybe = Kind("M", n=int | None)
+
+    verdict = ask(
+        lambda rows: rows, always(all_records("output", lambda r: r.n > 0), during=2), [[maybe(-1), maybe(None)], []]
+    )
+
+    assert verdict.fails
+    assert "is false of M(n=-1)" in verdict.counterexample.explanation
+
+
+def test_a_case_with_a_restart_is_cut_before_it():
+    case = Schedule((((N(9),),), ((N(1),),), ((N(2),),)), restarts=(Restart(after=1),))
+
+    verdict = ask(lambda rows: rows, always(now(lambda u: all(r.n != 9 for r in u.input)), during=3), case)
+
+    assert verdict.fails
+    assert verdict.counterexample.schedule == Schedule((((N(9),),),))
+
+
+def test_a_formula_that_a_test_returns_is_not_said_to_be_decided_sooner_than_it_is():
+    verdict = ask(lambda rows: rows, now(lambda u: eventually(BAD, within=9)), [[N(1)], [N(1)]])
+
+    assert verdict.undecided
+    assert "try streams of 9 batches or more" in verdict.reason

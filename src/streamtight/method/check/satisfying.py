@@ -42,16 +42,11 @@ from streamtight.properties.temporal import (
     Release,
     Timed,
     Until,
-    always,
     conjunction,
-    disjunction,
-    eventually,
+    denied,
     formula_of,
     negation,
-    next_,
-    release,
     shown,
-    until,
 )
 from streamtight.source import gen
 from streamtight.source.streams import USUAL_LENGTH, AnyGenerator, Stream
@@ -134,7 +129,7 @@ class _Maker:
                     "satisfying(...)", needed="a formula that can be true", came="FALSE in it", hint="a weaker one"
                 )
             case Not(body):
-                pushed = _negated(body)
+                pushed = denied(body)
                 if pushed is not None:
                     return self.streams(pushed)
             case And(parts):
@@ -194,30 +189,6 @@ class _Maker:
         for other in others:
             first = first | other
         return first
-
-
-def _negated(body: Formula) -> Formula | None:
-    """The negation of a formula with `not` only inside; None if there is no such."""
-    match body:
-        case Named(part):
-            return negation(part)
-        case And(parts):
-            return disjunction(map(negation, parts))
-        case Or(parts):
-            return conjunction(map(negation, parts))
-        case Implies(left, right):
-            return conjunction((left, negation(right)))
-        case Next(part, n):
-            return next_(negation(part), n)
-        case Eventually(part, within):
-            return always(negation(part), during=within)
-        case Always(part, within):
-            return eventually(negation(part), within=within)
-        case Until(left, right, within):
-            return release(negation(left), negation(right), within=within)
-        case Release(left, right, within):
-            return until(negation(left), negation(right), within=within)
-    return None
 
 
 def _letters(stream: Stream, takes: Mapping[str, Kind | Sequence[Kind]] | None) -> Iterator[Letter]:

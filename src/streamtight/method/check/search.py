@@ -57,19 +57,24 @@ class _Search:
         self.runs = runs
         self.seed = seed
         self.progress = progress
-        self.silent = list(triggers(question.formula))
+        named = list(triggers(question.formula))
+        self.triggers, self.silent = [name for name, _ in named], [silent for _, silent in named]
         self.started = time.perf_counter()
         self.done = 0
         self.letters = 0
         self.open: list[Judged] = []
-        self.pulled: set[str] = set()
+        self.pulled: set[int] = set()
+        self.broken = 0
+        """How many cases broke it."""
         self.unconfirmed = 0
+        """How many of these did not when they were run again alone."""
 
     def verdict(self) -> Verdict:
         try:
             found = self._saved() or self._found()
         except TimeLimitError as error:
-            return self._answer(Outcome.UNDECIDED, reason=f"a run did not end within {error.seconds:g} seconds")
+            before = "; before that, a case had broken it" if self.broken else ""
+            return self._answer(Outcome.UNDECIDED, reason=f"a run did not end within {error.seconds:g} seconds{before}")
         except StreamtightError as error:
             error.add_note(f"while asking: {self.question.claim}")
             raise
@@ -96,8 +101,13 @@ class _Search:
         found = self.question.cases.first_saved(self._fails)
         if found is None:
             return None
-        self.done += 1
-        return self._shown(found)
+        self.broken += 1
+        counterexample = self._shown(found)
+        if counterexample is None:
+            self.unconfirmed += 1
+        else:
+            self.done += 1
+        return counterexample
 
     def _found(self) -> Counterexample | None:
         question = self.question
@@ -113,6 +123,7 @@ class _Search:
                 self.done += 1
                 self.letters += judged.letters
                 if judged.value is False:
+                    self.broken += 1
                     counterexample = self._confirmed(case)
                     if counterexample is not None:
                         return counterexample
@@ -163,7 +174,7 @@ class _Search:
     def _shown(self, case: Schedule) -> Counterexample | None:
         """The case up to the batch that decides it, run again; None if it does not fail."""
         read = min(self._alone(case)[0].letters, len(case.batches))
-        for shown in dict.fromkeys((replace(case, batches=case.batches[:read]) if read else case, case)):
+        for shown in dict.fromkeys((_beginning(case, read) if read else case, case)):
             words = [word for judged, word in (self._alone(shown) for _ in range(RERUNS)) if judged.value is False]
             if words:
                 return self._counterexample(shown, words)
@@ -187,38 +198,47 @@ class _Search:
     def _why_undecided(self) -> str | None:
         if self.unconfirmed:
             return (
-                f"{self.unconfirmed} of {self.done} cases broke it, but not when they were run again alone; "
+                f"{self.unconfirmed} of the cases broke it, but not when they were run again alone; "
                 "try laws(job, on=...), which asks whether the job always means the same"
             )
         if self.done == 0 or self.letters == 0:
             return "vacuous: the source yields no batches"
         if self.open:
             return self._why_open()
-        never = [name for name, _ in self.silent if name not in self.pulled]
-        if never:
-            names = " and ".join(dict.fromkeys(never))
-            verb = "was" if len(never) == 1 else "were"
-            return (
-                f"vacuous: {names} {verb} never seen in {_cases(self.done)}, so nothing was asked of the job; "
-                "try a source in which it comes, such as gen.until(..., ..., within=n)"
-            )
+        for place, name in enumerate(self.triggers):  # the first will do: those inside of it were not seen either
+            if place not in self.pulled:
+                return (
+                    f"vacuous: {name} was never seen in {_cases(self.done)}, so nothing was asked of the job; "
+                    "try a source in which it comes, such as gen.until(..., ..., within=n)"
+                )
         return None
 
     def _why_open(self) -> str:
         shortest = min(self.open, key=lambda judged: judged.letters)
-        safe = self.question.formula.safe_length or shortest.safe_length
         batches = "batch" if shortest.letters == 1 else "batches"
-        told_open = f"{len(self.open)} of {self.done} cases ended before it was decided"
-        if safe is None:
-            return (
-                f"{told_open}, one after {shortest.letters} {batches}, with this still open: {shortest.rest!r}; "
-                f"try a timeout: always(..., during={max(1, shortest.letters)})"
-            )
-        return f"{told_open}, one after {shortest.letters} {batches}; with {safe} batches every case is decided"
+        told_open = (
+            f"{len(self.open)} of {self.done} cases ended before it was decided, one after {shortest.letters} {batches}"
+        )
+        safe = self.question.formula.safe_length
+        if safe is not None and safe > shortest.letters:
+            return f"{told_open}; with {safe} batches every case is decided"
+        needed = [judged.safe_length for judged in self.open]
+        if None not in needed:  # it may yet have more to ask of the letters to come, so this is no more than a hint
+            return f"{told_open}; try streams of {max(filter(None, needed))} batches or more"
+        return (
+            f"{told_open}, with this still open: {shortest.rest!r}; "
+            f"try a timeout: always(..., during={max(1, shortest.letters)})"
+        )
 
 
 def _cases(count: int) -> str:
     return "1 case" if count == 1 else f"{count} cases"
+
+
+def _beginning(case: Schedule, batches: int) -> Schedule:
+    """The first so many batches."""
+    restarts = tuple(restart for restart in case.restarts if restart.after < batches)
+    return replace(case, batches=case.batches[:batches], restarts=restarts)
 
 
 def _pack_sizes() -> Iterator[int]:

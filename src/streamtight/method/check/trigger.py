@@ -2,11 +2,14 @@
 
 "If a user is bad, he is banned" holds of every run without a bad user. So each trigger of a formula gives a stronger
 formula, in which what the trigger demands is impossible. If that one holds too, the trigger was never pulled.
+
+A trigger below an `eventually`, an `until` or an `or` may come and yet decide nothing, since something else made the
+formula true; those are not looked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from streamtight.properties.records import without_trigger
@@ -14,29 +17,33 @@ from streamtight.properties.temporal import (
     FALSE,
     Always,
     And,
-    Eventually,
     Formula,
+    Historically,
     Implies,
     Named,
     Next,
+    Not,
     Now,
     Or,
     Quantified,
     Release,
-    Timed,
-    Until,
+    always,
     conjunction,
+    denied,
     disjunction,
+    formula_of,
+    historically,
     implication,
     negation,
     next_,
+    release,
 )
 
 
 def triggers(formula: Formula) -> Iterator[tuple[str, Formula]]:
-    """What each trigger is called, and the formula that holds only if it is never pulled.
+    """What each trigger is called, and the formula that holds only if it is never pulled. Outer ones come first.
 
-    >>> from streamtight.properties.temporal import always, eventually, now
+    >>> from streamtight.properties.temporal import eventually, now
     >>> for name, silent in triggers(always(now("order") >> eventually("shipment", within=3), during=9)):
     ...     print(name, "|", silent)
     now('order') | always(~now('order'), during=9)
@@ -46,35 +53,51 @@ def triggers(formula: Formula) -> Iterator[tuple[str, Formula]]:
             yield repr(left), negation(left)
             for name, silent in triggers(right):
                 yield name, implication(left, silent)
-        case And(parts) | Or(parts):
-            combined: Callable[..., Formula] = conjunction if isinstance(formula, And) else disjunction
+        case And(parts):
             for place, part in enumerate(parts):
                 for name, silent in triggers(part):
-                    yield name, combined((*parts[:place], silent, *parts[place + 1 :]))
+                    yield name, conjunction((*parts[:place], silent, *parts[place + 1 :]))
+        case Or(parts):
+            conditions = [part.body for part in parts if isinstance(part, Not)]
+            others = [part for part in parts if not isinstance(part, Not)]
+            if conditions and others:  # an implication in other words
+                yield from triggers(implication(conjunction(conditions), disjunction(others)))
         case Named(body):
             yield from triggers(body)
         case Next(body, n):
-            for name, silent in triggers(body):
-                yield name, next_(silent, n)
-        case Always(body) | Eventually(body):
-            for name, silent in triggers(body):
-                yield name, _rebuilt(formula, [silent])
-        case Until(left, right) | Release(left, right):
-            for name, silent in triggers(left):
-                yield name, _rebuilt(formula, [silent, right])
-            for name, silent in triggers(right):
-                yield name, _rebuilt(formula, [left, silent])
-        case Quantified() if formula.every:
-            yield f"a record of {formula.name}", Quantified(formula.records, _nothing, True, formula.name, "FALSE")
+            yield from ((name, next_(silent, n)) for name, silent in triggers(body))
+        case Always(body, within):
+            yield from ((name, always(silent, during=within)) for name, silent in triggers(body))
+        case Historically(body, within):
+            yield from ((name, historically(silent, during=within)) for name, silent in triggers(body))
+        case Release(left, right, within):
+            yield from ((name, release(left, silent, within=within)) for name, silent in triggers(right))
+        case Quantified(every=True):
+            yield f"a record of {formula.name}", _for_each(formula, lambda record: FALSE)
+            yield f"the condition in {formula!r}", _for_each(formula, _never_asked(formula))
         case Now():
-            no_record = without_trigger(formula)
-            if no_record is not None:
-                yield f"a record for {formula!r}", no_record
+            nothing = without_trigger(formula)
+            if nothing is not None:
+                yield f"a record for {formula!r}", nothing
+        case Not(Now() as test):
+            nothing = without_trigger(test)
+            if nothing is not None:
+                yield f"a record for {formula!r}", nothing
+        case Not(body):
+            inside = denied(body)
+            if inside is not None:
+                yield from triggers(inside)
 
 
-def _nothing(record: Any) -> Formula:
-    return FALSE
+def _for_each(formula: Quantified, body: Any) -> Formula:
+    return Quantified(formula.records, body, True, formula.name, "...")
 
 
-def _rebuilt(formula: Timed, parts: list[Formula]) -> Formula:
-    return formula._with(parts, formula.within, formula.deadline)
+def _never_asked(formula: Quantified) -> Any:
+    """For a record: no trigger of its formula is ever pulled. False if it has none, so that it is asked at once."""
+
+    def body(record: Any) -> Formula:
+        silents = [silent for _, silent in triggers(formula_of(formula.body(record), repr(formula)))]
+        return conjunction(silents) if silents else FALSE
+
+    return body

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from streamtight.errors import PredicateError
 from streamtight.program.letter import Letter
 from streamtight.properties.explain import Why, value_table
 from streamtight.properties.judge import Judge
@@ -30,8 +31,8 @@ class Judged:
     """How many letters the word had when it was decided, or when it ended."""
     rest: Formula | None
     """What the letters to come would have to satisfy, if it is open."""
-    pulled: frozenset[str] = frozenset()
-    """The triggers that were pulled."""
+    pulled: frozenset[int] = frozenset()
+    """The places of the triggers that were pulled."""
 
     @property
     def safe_length(self) -> int | None:
@@ -43,24 +44,29 @@ class Judged:
 class WordJudge:
     """Judges a formula, and which of its triggers are pulled, on one word."""
 
-    def __init__(self, formula: Formula, silent: Sequence[tuple[str, Formula]], time: Clock | None) -> None:
+    def __init__(self, formula: Formula, silent: Sequence[Formula], time: Clock | None) -> None:
         self._judge = Judge(formula, time=time, keep=True)
-        self._silent = [(name, Judge(one, time=time, keep=True)) for name, one in silent]
+        self._silent = {place: Judge(one, time=time, keep=True) for place, one in enumerate(silent)}
+        self._pulled: set[int] = set()
 
     def step(self, letter: Letter) -> bool:
         """Read a letter; True once the formula is decided."""
         # Triggers first: a formula that is false needs none, and reads no further.
-        for _, judge in self._silent:
-            judge.step(letter)
+        for place, judge in tuple(self._silent.items()):
+            try:
+                judge.step(letter)
+            except PredicateError:  # of a test that the formula itself would not have asked: something is pulled here
+                self._pulled.add(place)
+                del self._silent[place]
         return self._judge.step(letter) is not None
 
     @property
     def judged(self) -> Judged:
         """What is known after the letters so far."""
         judge = self._judge
-        pulled = frozenset(name for name, silent in self._silent if silent.value is not True)
+        pulled = self._pulled.union(place for place, silent in self._silent.items() if silent.value is not True)
         rest = judge.rest if judge.value is None else None
-        return Judged(judge.value, judge.letters, rest, pulled if judge.letters else frozenset())
+        return Judged(judge.value, judge.letters, rest, frozenset(pulled if judge.letters else ()))
 
 
 def told(why: Why, word: Sequence[Letter]) -> str:
