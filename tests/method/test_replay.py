@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from streamtight.method.replay import replay_code
@@ -56,3 +58,19 @@ def test_what_repeats_is_written_once():
 )
 def test_a_schedule_that_is_more_than_its_batches_is_written_in_full(schedule: Schedule):
     assert schedule_in(_code(schedule)) == schedule
+
+
+def test_what_is_pasted_takes_no_name_away():
+    at = Kind("At", at=datetime, text=str)
+    code = replay_code(
+        "compare",
+        ["one", "upto=same('at')"],
+        {},
+        [at],
+        Schedule((((at(datetime(2024, 5, 1), "datetime.datetime"),),),)),
+    )
+
+    assert "import *" not in code
+    assert "from streamtight import one, same" in code
+    assert "import datetime as dt" in code
+    assert "at=dt.datetime(2024, 5, 1, 0, 0), text='datetime.datetime'" in code

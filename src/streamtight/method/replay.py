@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import io
 import itertools
+import sys
+import tokenize
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.event import FieldType, Kind, origin
@@ -27,18 +32,44 @@ def replay_code(
     With `as_batches`, a schedule that is no more than its batches is a list of them, which is easier to read.
     """
     shown = [*kinds, *(event.kind for event in schedule.events)]
-    lines = ["import streamtight as tight", "from streamtight import *", *_imports_of(shown)]
+    call = f"tight.{verb}({', '.join(arguments)}){'' if pick is None else f'[{pick!r}]'}"
+    known = {"tight", "schedule", *jobs, *(kind.name for kind in shown)}
+    lines = ["import streamtight as tight", *_names_of_ours(call, known), *_imports_of(shown)]
+    modules = [getattr(job, "__module__", None) for job in jobs.values()]
     for name, job in jobs.items():
-        module, path = getattr(job, "__module__", None), getattr(job, "__qualname__", "")
-        if module and module != "__main__" and path == name:
-            lines.append(f"from {module} import {name}")
+        homes = [module for module in modules if module and getattr(sys.modules.get(module), name, None) is job]
+        if homes and homes[0] != "__main__":
+            lines.append(f"from {homes[0]} import {name}")
         else:
             lines.append(f"# {name}: as in your own code")
     lines += definitions(shown)
     is_plain = as_batches and schedule == Schedule(tuple((partition,) for partition, *_ in schedule.batches))
     lines.append(f"schedule = {_batches_code(schedule) if is_plain else schedule.code()}")
-    lines.append(f"verdict = tight.{verb}({', '.join(arguments)}){'' if pick is None else f'[{pick!r}]'}")
-    return "\n".join([*lines, "verdict.require()"])
+    lines += [f"verdict = {call}", "verdict.require()"]
+    return _with_datetime_as_dt("\n".join(lines))
+
+
+def _names_of_ours(call: str, known: Collection[str]) -> list[str]:
+    """The import of the names in the call that are neither the user's nor Python's."""
+    try:
+        nodes = list(ast.walk(ast.parse(call)))
+    except SyntaxError:  # a relation that has a function in it
+        return []
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} - set(known) - set(vars(builtins))
+    return [f"from streamtight import {', '.join(sorted(names))}"] if names else []
+
+
+def _with_datetime_as_dt(code: str) -> str:
+    """The same code with the module datetime as dt: where it is pasted, datetime may be the class."""
+    if "datetime." not in code:
+        return code
+    lines = code.splitlines()
+    tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
+    for before, token, after in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
+        if token.string == "datetime" and after.string == "." and before.string != ".":
+            row, start = token.start[0] - 1, token.start[1]
+            lines[row] = f"{lines[row][:start]}dt{lines[row][start + len('datetime') :]}"
+    return "\n".join("import datetime as dt" if line == "import datetime" else line for line in lines)
 
 
 def _batches_code(schedule: Schedule) -> str:
@@ -56,6 +87,13 @@ def code_name(job: object, otherwise: str) -> str:
     """What the pasted lines call a job: its own name, unless it has none that Python could read."""
     name = getattr(job, "__name__", None) or getattr(job, "name", "")
     return name if isinstance(name, str) and name.isidentifier() else otherwise
+
+
+def name_beside(job: object, wanted: object, otherwise: str) -> str:
+    """What the user calls something in the module of a job."""
+    module = sys.modules.get(getattr(job, "__module__", None) or "")
+    names = [name for name, value in vars(module).items() if value is wanted] if module is not None else []
+    return names[0] if names else otherwise
 
 
 def definitions(kinds: Iterable[Kind]) -> list[str]:

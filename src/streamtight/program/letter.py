@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -40,7 +41,7 @@ class Letter:
     watermark: datetime | None = None
     """The watermark that Spark reports with it; None if the job has none."""
     time: datetime | None = None
-    """The latest time in the input so far; None if no row had a time."""
+    """The latest time in the input so far; before there is one, the first to come. None if rows have no time."""
     previous: Letter | None = field(default=None, repr=False, compare=False)
     """The letter before; None if it is the first, or was made by hand."""
     to_frame: ToFrame | None = field(default=None, repr=False, compare=False)
@@ -65,6 +66,19 @@ class Letter:
             needed="one of " + ", ".join(map(repr, (*self.inputs, *self.outputs))),
             came=repr(stream),
             hint=f"letter[{next(iter(self.outputs), OUTPUT)!r}]",
+        )
+
+    def __contains__(self, name: object) -> bool:
+        raise FormulaError(
+            f"now({name!r})",
+            needed="a test of a letter, which holds the rows of a micro-batch",
+            came=f"the name {name!r}",
+            hint="now(lambda letter: len(letter.output) > 0)",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a letter has no {name!r}; it has input, output, batch, watermark, time, so_far() and frame()"
         )
 
     def so_far(self, stream: str) -> Rows:
@@ -99,6 +113,15 @@ class Letter:
         )
 
 
+def start_of(batches: Iterable[Batch]) -> datetime | None:
+    """What time it is while no row has come that has one: that of the first batch with such a row."""
+    for batch in batches:
+        times = [value for event in flat(batch) for value in event[1:] if isinstance(value, datetime)]
+        if times:
+            return max(times)
+    return None
+
+
 def letters_of(
     runs: Mapping[str, Run], inputs: Mapping[str, Sequence[Kind]], to_frame: ToFrame | None = None
 ) -> tuple[Letter, ...]:
@@ -107,7 +130,8 @@ def letters_of(
     What Spark runs at the end on its own, or to flush, is a letter only if it brought rows: whether there is such a
     micro-batch is nothing that the job has promised.
     """
-    word = Word(inputs, to_frame)
+    first = next(iter(runs.values()))
+    word = Word(inputs, to_frame, start_of(step.input for step in first.steps))
     longest = max(len(run.steps) for run in runs.values())
     for place in range(longest):
         steps = {name: run.steps[place] for name, run in runs.items() if place < len(run.steps)}
@@ -118,11 +142,13 @@ def letters_of(
 class Word:
     """The letters of a run, made while it goes on."""
 
-    def __init__(self, inputs: Mapping[str, Sequence[Kind]], to_frame: ToFrame | None = None) -> None:
+    def __init__(
+        self, inputs: Mapping[str, Sequence[Kind]], to_frame: ToFrame | None = None, start: datetime | None = None
+    ) -> None:
         self.letters: list[Letter] = []
         self._input_of = {kind: name for name, kinds in inputs.items() for kind in kinds}
         self._inputs = inputs
-        self._time: datetime | None = None
+        self._time = start or _earliest(inputs)
         self._to_frame = to_frame
 
     def add(self, steps: Mapping[str, Step], outputs: Sequence[str] | Mapping[str, object]) -> Letter | None:
@@ -149,6 +175,12 @@ class Word:
         )
         self.letters.append(letter)
         return letter
+
+
+def _earliest(inputs: Mapping[str, Sequence[Kind]]) -> datetime | None:
+    """A time for a case without rows, if rows would have one."""
+    types = [declared for kinds in inputs.values() for kind in kinds for declared in kind.fields.values()]
+    return datetime(1970, 1, 1) if any(t is datetime or datetime in typing.get_args(t) for t in types) else None
 
 
 def flat(batch: Batch) -> Rows:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from streamtight.errors import FormulaError, PredicateError, StreamtightError
-from streamtight.properties.temporal import Formula, Now, shown, source_text
+from streamtight.properties.temporal import Formula, Now, shown, source_text, what_raised
 from streamtight.stream.event import Event, Kind
 
 RecordTest = Callable[[Any], bool]
@@ -63,7 +63,7 @@ def some_record(stream: str, test: RecordTest, /) -> Formula:
 
 def no_record(stream: str, test: RecordTest, /) -> Formula:
     """The test holds of no row."""
-    return ~some_record(stream, test)
+    return _records(_No(_name_of_stream(stream, "no_record"), _function(test, "no_record")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,27 @@ class _Some:
             return f"{source_text(self.test)} is true of {_some_of(good)}"
         return f"{self.stream} has {_some_of(rows)}" if rows else f"{self.stream} has no row"
 
-    def without_trigger(self) -> Formula:
-        return count(self.stream) == 0
-
     def __str__(self) -> str:
         return f"some_record({self.stream!r}, {source_text(self.test)})"
 
 
-def _records(test: _All | _Some) -> Formula:
+@dataclass(frozen=True, slots=True)
+class _No:
+    stream: str
+    test: RecordTest
+
+    def __call__(self, letter: Any) -> bool:
+        return not any(_asked(self.test, row, str(self), letter) for row in letter[self.stream])
+
+    def explain(self, letter: Any) -> str:
+        found = [row for row in letter[self.stream] if _answer(self.test, row)]
+        return f"{source_text(self.test)} is true of {_some_of(found)}" if found else ""
+
+    def __str__(self) -> str:
+        return f"no_record({self.stream!r}, {source_text(self.test)})"
+
+
+def _records(test: _All | _Some | _No) -> Formula:
     return Now(test, str(test), is_named=True)
 
 
@@ -133,7 +146,7 @@ def _asked(test: RecordTest, row: Any, where: str, letter: Any) -> bool:
             where,
             needed=f"an answer for the record {shown(row)} of letter {number}",
             came=f"{type(error).__name__}: {error}",
-            hint="a test that expects such records: nulls do come",
+            hint=what_raised(error),
             letter=number,
             record=row,
         ) from error
@@ -289,6 +302,14 @@ class _Same:
     def _sides(self, letter: Any) -> tuple[list[Hashable], list[Hashable]]:
         rows: Sequence[Event] = letter[self.stream]
         kind = rows[0].kind if rows else None
+        unknown = [] if kind is None else sorted(self.ignore - set(kind.names))
+        if kind is not None and unknown:
+            raise FormulaError(
+                f"same_rows({self.stream!r}, ignore=...)",
+                needed=f"columns of it: {', '.join(kind.names)}",
+                came=repr(unknown[0]),
+                hint=f"ignore={kind.names[0]!r}",
+            )
         return [self._plain(row, kind) for row in rows], [self._plain(row, kind) for row in self.expected(letter)]
 
     def _plain(self, row: Any, kind: Kind | None) -> Hashable:
@@ -320,6 +341,8 @@ class _Same:
         if isinstance(value, tuple | list):
             inner = [part for part in typing.get_args(declared) if part is not ...]
             return tuple(self._value(one, inner[0] if inner else None) for one in value)
+        if isinstance(value, bool):
+            return _TRUTH[value]
         if isinstance(value, float):
             if math.isnan(value):
                 return _NAN
@@ -330,14 +353,18 @@ class _Same:
         return f"same_rows({self.stream!r}, {source_text(self.expected)})"
 
 
-class _NaN:
-    """Not a number, which is the same as not a number here."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Only:
+    """A value that is equal to nothing but itself: not a number, and the two that Python takes for 0 and 1."""
+
+    text: str
 
     def __repr__(self) -> str:
-        return "nan"
+        return self.text
 
 
-_NAN = _NaN()
+_NAN = _Only("nan")
+_TRUTH = {True: _Only("True"), False: _Only("False")}
 _NO_ROW = object()
 
 

@@ -327,10 +327,17 @@ def no_answer(error: Exception, given: Any, where: str, number: int, *, record: 
         where,
         needed=f"an answer for {of}",
         came=f"{type(error).__name__}: {error}",
-        hint="a test that expects such letters: empty batches and nulls do come",
+        hint=what_raised(error),
         letter=number,
         record=given if record else None,
     )
+
+
+def what_raised(error: Exception) -> str:
+    """What may help if a test raises this."""
+    if isinstance(error, TypeError | IndexError) or "NoneType" in str(error):
+        return "a test that expects such rows: empty batches and nulls do come"
+    return "the line of the test that raised it, which is shown above"
 
 
 def truth(value: object, where: str, at: Moment) -> bool | Formula:

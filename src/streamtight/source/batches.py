@@ -87,6 +87,14 @@ class BatchGenerator:
         """At most so many batches, the simplest first; the same for the same seed in every process."""
         return cast("list[Batch]", drawn(self.strategy, count, seed, repr(self)))
 
+    def __bool__(self) -> bool:
+        raise SourceError(
+            repr(self),
+            needed="an operator of generators",
+            came="and, or, not or if",
+            hint="+, | and &, or gen.one_of(...)",
+        )
+
     def __add__(self, other: BatchGenerator) -> BatchGenerator:
         """One batch with the records of both."""
         require_batch(other, "batch + ...")

@@ -93,7 +93,9 @@ def cases_of(
     of which the events are cut into `length` batches. `key` tells the questions apart whose failing cases are kept.
     """
     if isinstance(on, Schedule):
-        return Listed((on,), _kinds_in([on]))
+        return Listed((on,), _kinds_in([on]) or tuple(kinds))
+    if isinstance(on, list | tuple) and not on:
+        raise SourceError("on=", needed="one batch or more", came=repr(on), hint="[[User(1, True)], []]")
     if _is_batches(on):
         schedule = schedule_of(on, "on=")
         return Listed((schedule,), _kinds_in([schedule]) or tuple(kinds))
@@ -203,7 +205,9 @@ class Cut:
             yield Schedule.of(events, cuts=cuts)
 
     def smallest(self, case: Schedule, which_fail: WhichFail, *, at_once: int, count: int, seed: int) -> Schedule:
-        """The case without what it does not need."""
+        """The case without what it does not need; all of it if the events were listed one by one."""
+        if not self.source.seeded:
+            return case
 
         def first_failing(cases: Sequence[Schedule]) -> Schedule | None:
             return next(itertools.compress(cases, which_fail(cases) or ()), None)

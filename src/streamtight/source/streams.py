@@ -95,6 +95,14 @@ class StreamGenerator:
 
     # -- operators -----------------------------------------------------------------------------------------------------
 
+    def __bool__(self) -> bool:
+        raise SourceError(
+            repr(self),
+            needed="an operator of generators",
+            came="and, or, not or if",
+            hint="+, | and &, or gen.one_of(...)",
+        )
+
     def __add__(self, other: StreamGenerator) -> StreamGenerator:
         """The one, and then the other."""
         _require_stream(other, "stream + ...")

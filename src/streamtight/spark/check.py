@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamtight.errors import FormulaError, JobError, TraceError, UnsupportedError
+from streamtight.errors import FormulaError, JobError, SourceError, TraceError, UnsupportedError
 from streamtight.method.check.search import SHRINK_SECONDS, Progress, Question, Step, search
-from streamtight.method.replay import code_name, replay_code
-from streamtight.program.letter import INPUT, OUTPUT, Letter, Rows, Word, letters_of
+from streamtight.method.replay import code_name, name_beside, replay_code
+from streamtight.program.letter import INPUT, OUTPUT, Letter, Rows, Word, letters_of, start_of
 from streamtight.program.run import Step as RunStep
 from streamtight.properties.temporal import Clock, Constant, Formula, Now, Operand, formula_of
+from streamtight.source.batches import BatchGenerator
 from streamtight.source.cases import LENGTH, Cases, cases_of
+from streamtight.source.streams import StreamGenerator
 from streamtight.spark.pack import run_many
 from streamtight.spark.progress import at_terminal
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_code, kinds_of
@@ -75,6 +77,7 @@ def check(
     settings        of Hypothesis: how many examples, and where failing ones are kept
     """
     require_job(job)
+    _require_sides(formula, on)
     wanted = formula_of(formula, "check(job, formula)")
     if isinstance(wanted, Constant):
         raise FormulaError(
@@ -86,6 +89,13 @@ def check(
     if mode not in (*MODES, DSTREAM):
         raise TraceError(
             "check(mode=...)", needed="one of " + ", ".join((*MODES, DSTREAM)), came=repr(mode), hint="'append'"
+        )
+    if mode in STATIC and (wanted.safe_length or 1) > 1:
+        raise FormulaError(
+            f"check(mode={mode!r})",
+            needed="a formula that one batch decides, since a run is one",
+            came=f"{wanted!r}, which needs {wanted.safe_length}",
+            hint="the formula without always or next; or mode='append', for a streaming job",
         )
     inputs = () if takes is None else takes.values() if isinstance(takes, Mapping) else (takes,)
     known = [kind for kinds in inputs for kind in kinds_of(kinds, "takes")]
@@ -101,8 +111,9 @@ def check(
     name = job_name(job)
     claim = f"{name} keeps {wanted!r}"
     called = code_name(job, "job")
-    named = {called: job, "formula": wanted}
-    call = [called, "formula", "on=schedule", *backend.options()]
+    formula_name = name_beside(job, wanted, "formula")
+    named = {called: job, formula_name: wanted}
+    call = [called, formula_name, "on=schedule", *backend.options()]
     question = Question(
         claim=claim,
         formula=wanted,
@@ -116,7 +127,7 @@ def check(
     return search(question, runs=_runs(runs, settings), seed=seed, progress=progress or at_terminal("check"))
 
 
-def property_(job: Job, **options: Any) -> Callable[[Callable[..., Operand]], Callable[..., None]]:
+def property_(job: Job | None = None, **options: Any) -> Callable[[Callable[..., Operand]], Callable[..., None]]:
     """A test of pytest: the decorated function returns the formula, and the test fails unless `check` holds.
 
     @tight.property(banned_users, on=users)
@@ -126,6 +137,13 @@ def property_(job: Job, **options: Any) -> Callable[[Callable[..., Operand]], Ca
     The options are those of `check`. The function may take fixtures, and settings of Hypothesis may stand below the
     property: @settings(max_examples=20).
     """
+    if job is None or "on" not in options:
+        raise SourceError(
+            "@tight.property(...)",
+            needed="the job and where its input comes from",
+            came="no job" if job is None else "no on=...",
+            hint="@tight.property(job, on=gen.always(...))",
+        )
     require_job(job)
 
     def decorate(make: Callable[..., Operand]) -> Callable[..., None]:
@@ -133,7 +151,15 @@ def property_(job: Job, **options: Any) -> Callable[[Callable[..., Operand]], Ca
         def test(*arguments: Any, **fixtures: Any) -> None:
             __tracebackhide__ = True
             given = {"settings": getattr(make, "_hypothesis_internal_use_settings", None), **options}
-            check(job, make(*arguments, **fixtures), **given).require()
+            formula = make(*arguments, **fixtures)
+            if not isinstance(formula, Formula) and not callable(formula):
+                raise FormulaError(
+                    f"what {make.__name__} returns",
+                    needed="the formula that must hold",
+                    came=repr(formula),
+                    hint="return tight.always(...)",
+                )
+            check(job, formula, **given).require()
 
         # Hypothesis refuses settings of a test that is not one of its own.
         for name in [name for name in vars(test) if name.startswith("_hypothesis")]:
@@ -141,6 +167,24 @@ def property_(job: Job, **options: Any) -> Callable[[Callable[..., Operand]], Ca
         return test
 
     return decorate
+
+
+def _require_sides(formula: object, on: object) -> None:
+    """Raise if the formula and the source were mixed up: their operators have the same names."""
+    if isinstance(formula, StreamGenerator | BatchGenerator):
+        raise FormulaError(
+            "check(job, formula)",
+            needed="what must hold",
+            came=f"where streams come from, {formula!r}",
+            hint="check(job, tight.always(...), on=gen.always(...))",
+        )
+    if isinstance(on, Formula):
+        raise SourceError(
+            "check(on=...)",
+            needed="where streams come from: streams of gen, or a list of batches",
+            came=f"a formula, {on!r}",
+            hint="check(job, tight.always(...), on=gen.always(...))",
+        )
 
 
 def _runs(runs: int | None, settings: Settings | None) -> int:
@@ -255,7 +299,7 @@ class _Backend:
         return self.packs and self.mode not in (*STATIC, DSTREAM) and not isinstance(self.gives, Mapping)
 
     def _alone(self, case: Schedule, step: Step) -> Sequence[Letter]:
-        word = Word(self.inputs, self._frame)
+        word = Word(self.inputs, self._frame, start_of(case.batches))
 
         def until(steps: Mapping[str, RunStep]) -> bool:
             letter = word.add(steps, self.outputs)

@@ -361,7 +361,7 @@ def _returned(
                 job,
                 f"output=... to name one of its {what}s",
                 f"output={output!r}; the job returns {', '.join(map(repr, made))}",
-                f"output={next(iter(made), 'name')!r}, or run_all",
+                f"output={next(iter(made), 'name')!r} or run_all; in check, gives={{name: None for each of them}}",
             )
         return made[output]
     if output is not None:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
-from streamtight.errors import JobError, TimeLimitError
+from streamtight.errors import FormulaError, JobError, SourceError, TimeLimitError
 from streamtight.method.check.search import Question, search
 from streamtight.program.letter import Letter
 from streamtight.properties.records import all_records, count, no_record
 from streamtight.properties.temporal import Formula, always, eventually, exists, forall, historically, next_, now, until
+from streamtight.source import gen
 from streamtight.source.cases import cases_of
 from streamtight.stream.event import Event, Kind
 from streamtight.stream.schedule import Restart, Schedule
@@ -109,7 +111,7 @@ def test_a_property_without_a_timeout_is_never_decided():
     verdict = ask(doubles, always(count("output") == count("input")), [[N(1)], [N(2)]])
 
     assert verdict.undecided
-    assert "try a timeout: always(..., during=2)" in verdict.reason
+    assert "try timeouts: within=5, during=5" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -135,10 +137,12 @@ def test_a_trigger_that_came_in_one_case_is_enough():
 
 
 def test_a_source_that_yields_no_batches_leaves_it_undecided():
-    verdict = ask(doubles, SAME_COUNT, [])
+    verdict = ask(doubles, SAME_COUNT, st.just([]))
 
     assert verdict.undecided
     assert verdict.reason == "vacuous: the source yields no batches"
+    with pytest.raises(SourceError, match="one batch or more"):
+        ask(doubles, SAME_COUNT, [])
 
 
 def test_a_failing_case_is_not_run_to_its_end():
@@ -196,7 +200,7 @@ WORD = [[N(1), N(2)], [N(3)], [N(1), N(3)]]
         always(forall(lambda u: u.input, lambda r: now(lambda u: r.n == 99) >> BAD), during=3),
         always(forall(lambda u: u.input, lambda r: forall(lambda u: [], lambda s: BAD)), during=3),
         always(~exists(lambda u: [], lambda r: BAD), during=3),
-        always(no_record("output", lambda r: r.n < 0), during=3) & (count("input") > 0),
+        always(all_records("output", lambda r: r.n > 0), during=3),
     ],
     ids=repr,
 )
@@ -222,6 +226,56 @@ def test_what_never_asks_anything_is_not_called_true(formula: Formula):
 )
 def test_what_was_asked_is_not_called_vacuous(formula: Formula):
     assert ask(lambda rows: rows, formula, WORD).holds
+
+
+def test_that_nothing_comes_out_may_be_what_is_promised():
+    nothing_bad = no_record("output", lambda row: row.n < 0)
+
+    assert ask(lambda rows: [], always(nothing_bad, during=3), WORD).holds
+    assert ask(lambda rows: [], always(has(1) >> nothing_bad, during=3), WORD).holds
+    assert ask(lambda rows: [], always(forall(lambda u: u.input, lambda row: nothing_bad), during=3), WORD).holds
+
+
+def test_without_a_row_in_the_input_nothing_is_tested():
+    verdict = ask(doubles, SAME_COUNT, [[], [], []])
+
+    assert verdict.undecided
+    assert "no row was in the input" in verdict.reason
+
+
+def test_the_trigger_of_a_record_is_called_by_its_name():
+    rule = forall(lambda u: u.input, lambda row: now(lambda u: row.n == 99).named("is 99") >> BAD, name="rows")
+
+    assert "is 99, for a record of rows, was never seen" in ask(doubles, always(rule, during=3), WORD).reason
+
+
+def test_a_test_that_remembers_other_cases_is_refused():
+    seen = set()
+
+    def are_new(letter: Letter) -> bool:
+        new = {row.n for row in letter.output} - seen
+        is_new = len(new) == len(letter.output)
+        seen.update(new)
+        return is_new
+
+    with pytest.raises(FormulaError, match="so_far"):
+        ask(lambda rows: rows, always(are_new, during=3), [[N(1)], [N(2)], [N(3)]])
+
+
+def test_a_case_that_breaks_it_early_is_shown_rather_than_one_of_fewer_rows():
+    streams = gen.always(gen.batch(N, size=(0, 3), n=range(10)), during=8)
+
+    verdict = ask(loses_nines, always(count("output") == count("input"), during=8), streams, runs=100)
+
+    assert verdict.counterexample.schedule == Schedule((((N(9),),),))
+
+
+def test_batches_that_are_the_same_are_told_once():
+    formula = always(count("output") == count("input"), during=4)
+
+    table = ask(loses_nines, formula, [[], [], [], [N(9)]]).counterexample.table
+
+    assert [row[0] for row in table.rows] == ["0-2", "3 *"]
 
 
 def test_a_test_that_the_formula_does_not_reach_may_raise():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from streamtight.errors import JobError, PredicateError, StreamtightError, TimeLimitError
+from streamtight.errors import FormulaError, JobError, PredicateError, StreamtightError, TimeLimitError
 from streamtight.method.check.trigger import triggers
 from streamtight.method.check.words import Judged, WordJudge, step_by_step, told
 from streamtight.program.letter import Letter
@@ -16,6 +17,8 @@ from streamtight.source.cases import Cases
 from streamtight.stream.schedule import Schedule
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 
+ASKED_TWICE = 2
+"""Of so many cases the formula is asked twice, to see whether its tests always say the same."""
 RERUNS = 3
 """How often a counterexample is run again before it is reported."""
 PACK = 20
@@ -62,8 +65,12 @@ class _Search:
         self.started = time.perf_counter()
         self.done = 0
         self.letters = 0
+        self.rows = 0
+        """How many rows went in."""
         self.open: list[Judged] = []
         self.pulled: set[int] = set()
+        self.soonest: float = math.inf
+        """After how many letters the case that is made smaller breaks it; a smaller one must not take longer."""
         self.broken = 0
         """How many cases broke it."""
         self.unconfirmed = 0
@@ -118,22 +125,41 @@ class _Search:
                 return None
             judges = [WordJudge(question.formula, self.silent, question.time) for _ in pack]
             words = question.words(pack, [judge.step for judge in judges], True)
-            for case, judge, _ in zip(pack, judges, words, strict=True):
+            broken: list[tuple[int, Schedule]] = []
+            for case, judge, word in zip(pack, judges, words, strict=True):
                 judged = judge.judged
+                if self.done < ASKED_TWICE:
+                    self._require_same_again(judged, word)
                 self.done += 1
                 self.letters += judged.letters
+                self.rows += sum(len(rows) for letter in word for rows in letter.inputs.values())
                 if judged.value is False:
-                    self.broken += 1
-                    counterexample = self._confirmed(case)
-                    if counterexample is not None:
-                        return counterexample
-                    self.unconfirmed += 1
+                    broken.append((judged.letters, case))
                 elif judged.value is None:
                     self.open.append(judged)
                 self.pulled |= judged.pulled
+            self.broken += len(broken)
+            # What breaks it soonest first: a short story is easier to follow than one of few rows.
+            for _, case in sorted(broken, key=lambda one: one[0]):
+                counterexample = self._confirmed(case)
+                if counterexample is not None:
+                    return counterexample
+                self.unconfirmed += 1
             if self.progress is not None:
                 self.progress(self.done, self.runs)
         return None
+
+    def _require_same_again(self, judged: Judged, word: Sequence[Letter]) -> None:
+        """Raise if a test remembers what it was asked before: it would blame a job for another case."""
+        formula = self.question.formula
+        again = formula.evaluate(word, time=self.question.time)
+        if again is not judged.value:
+            raise FormulaError(
+                repr(formula),
+                needed="tests that always say the same of the same batches",
+                came=f"{judged.value} when it was asked first, then {again}",
+                hint="letter.so_far('output'), instead of a set or list that the test fills itself",
+            )
 
     def _alone(self, case: Schedule) -> tuple[Judged, Sequence[Letter]]:
         """The case in a run of its own, which stops as soon as the formula is decided."""
@@ -143,23 +169,29 @@ class _Search:
 
     def _fails(self, case: Schedule) -> bool:
         try:
-            return self._alone(case)[0].value is False
+            return self._is_broken(self._alone(case)[0])
         except (JobError, PredicateError, TimeLimitError):
             return False  # a job may raise on an input that has less in it; that is another story
 
+    def _is_broken(self, judged: Judged) -> bool:
+        return judged.value is False and judged.letters <= self.soonest
+
     def _which_fail(self, cases: Sequence[Schedule]) -> list[bool]:
+        """Which of these break it, no later than the one that was found."""
         judges = [WordJudge(self.question.formula, (), self.question.time) for _ in cases]
         try:
             for _ in self.question.words(cases, [judge.step for judge in judges], True):
                 pass
         except (JobError, PredicateError, TimeLimitError):
             return [self._fails(case) for case in cases]  # one of them raises; which one is seen when each runs alone
-        return [judge.judged.value is False for judge in judges]
+        return [self._is_broken(judge.judged) for judge in judges]
 
     def _confirmed(self, case: Schedule) -> Counterexample | None:
         """The counterexample that this case shrinks to, if it fails when it is run alone."""
-        if not any(self._alone(case)[0].value is False for _ in range(RERUNS)):
+        found = next((one for one in (self._alone(case)[0] for _ in range(RERUNS)) if one.value is False), None)
+        if found is None:
             return None
+        self.soonest = found.letters
         question, until = self.question, time.perf_counter() + self.question.shrink_seconds
 
         def which_fail(smaller: Sequence[Schedule]) -> Sequence[bool] | None:
@@ -203,6 +235,8 @@ class _Search:
             )
         if self.done == 0 or self.letters == 0:
             return "vacuous: the source yields no batches"
+        if self.rows == 0:
+            return f"vacuous: no row was in the input, in {_cases(self.done)}; try a source in which rows come"
         if self.open:
             return self._why_open()
         for place, name in enumerate(self.triggers):  # the first will do: those inside of it were not seen either
@@ -225,10 +259,8 @@ class _Search:
         needed = [judged.safe_length for judged in self.open]
         if None not in needed:  # it may yet have more to ask of the letters to come, so this is no more than a hint
             return f"{told_open}; try streams of {max(filter(None, needed))} batches or more"
-        return (
-            f"{told_open}, with this still open: {shortest.rest!r}; "
-            f"try a timeout: always(..., during={max(1, shortest.letters)})"
-        )
+        hint = "longer streams" if self.question.formula.reads_time else "timeouts: within=5, during=5"
+        return f"{told_open}, with this still open: {shortest.rest!r}; try {hint}"
 
 
 def _cases(count: int) -> str:

@@ -40,7 +40,7 @@ from streamtight.properties.temporal import (
 )
 
 
-def triggers(formula: Formula) -> Iterator[tuple[str, Formula]]:
+def triggers(formula: Formula) -> Iterator[tuple[object, Formula]]:
     """What each trigger is called, and the formula that holds only if it is never pulled. Outer ones come first.
 
     >>> from streamtight.properties.temporal import eventually, now
@@ -74,30 +74,36 @@ def triggers(formula: Formula) -> Iterator[tuple[str, Formula]]:
             yield from ((name, release(left, silent, within=within)) for name, silent in triggers(right))
         case Quantified(every=True):
             yield f"a record of {formula.name}", _for_each(formula, lambda record: FALSE)
-            yield f"the condition in {formula!r}", _for_each(formula, _never_asked(formula))
+            inside = _Inside(formula)
+            yield inside, _for_each(formula, inside.never_asked)
         case Now():
             nothing = without_trigger(formula)
             if nothing is not None:
                 yield f"a record for {formula!r}", nothing
-        case Not(Now() as test):
-            nothing = without_trigger(test)
-            if nothing is not None:
-                yield f"a record for {formula!r}", nothing
         case Not(body):
-            inside = denied(body)
-            if inside is not None:
-                yield from triggers(inside)
+            pushed = denied(body)
+            if pushed is not None:
+                yield from triggers(pushed)
 
 
 def _for_each(formula: Quantified, body: Any) -> Formula:
     return Quantified(formula.records, body, True, formula.name, "...")
 
 
-def _never_asked(formula: Quantified) -> Any:
-    """For a record: no trigger of its formula is ever pulled. False if it has none, so that it is asked at once."""
+class _Inside:
+    """The triggers of the formulas that a quantifier makes: they are known when it has made one."""
 
-    def body(record: Any) -> Formula:
-        silents = [silent for _, silent in triggers(formula_of(formula.body(record), repr(formula)))]
-        return conjunction(silents) if silents else FALSE
+    def __init__(self, formula: Quantified) -> None:
+        self._formula = formula
+        self._name: object = "a condition"
 
-    return body
+    def never_asked(self, record: Any) -> Formula:
+        """No trigger of this record's formula is ever pulled. False if it has none, so that it is asked at once."""
+        made = list(triggers(formula_of(self._formula.body(record), repr(self._formula))))
+        if not made:
+            return FALSE
+        self._name = made[0][0]
+        return conjunction(silent for _, silent in made)
+
+    def __str__(self) -> str:
+        return f"{self._name}, for a record of {self._formula.name},"

@@ -113,13 +113,18 @@ def step_by_step(formula: Formula, word: Sequence[Letter], matter: Sequence[int]
     streams = [*word[0].inputs, *word[0].outputs]
     has_watermark = any(letter.watermark is not None for letter in word)
     columns = ["batch", *streams, *(["watermark"] if has_watermark else []), *map(_heading, parts)]
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    since = 0
     for place, letter in enumerate(word):
-        cells = [f"{place}{' *' if place in matter else ''}"]
-        cells += ["\n".join(_rows_text(letter[stream])) for stream in streams]
+        cells = ["\n".join(_rows_text(letter[stream])) for stream in streams]
         cells += [str(letter.watermark or "-")] if has_watermark else []
         cells += [{True: "yes", False: "no", None: "?"}[column[place]] for column in values]
-        rows.append(tuple(cells))
+        mark = " *" if place in matter else ""
+        if rows and not mark and rows[-1][1:] == tuple(cells) and since not in matter:
+            rows[-1] = (f"{since}-{place}", *cells)  # the same again
+        else:
+            rows.append((f"{place}{mark}", *cells))
+            since = place
     return Table(tuple(columns), tuple(rows))
 
 
@@ -138,10 +143,11 @@ def _heading(part: Formula) -> str:
 
 def _shown_parts(formula: Formula) -> Sequence[Formula]:
     """The parts that have a column: tests and names, then what is said of them over time, where its text is short."""
-    parts = list(dict.fromkeys(_visible_parts(formula)))
+    whole = formula.body if isinstance(formula, Named) else formula
+    parts = list(dict.fromkeys(_visible_parts(whole)))
     tests = [part for part in parts if isinstance(part, Now | Quantified | Named)]
     others = [
-        part for part in parts if part != formula and isinstance(part, Next | Timed | Past) and len(repr(part)) <= WIDTH
+        part for part in parts if part != whole and isinstance(part, Next | Timed | Past) and len(repr(part)) <= WIDTH
     ]
     return [*tests, *others][:COLUMNS]
 
