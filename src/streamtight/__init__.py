@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from streamtight.method.compare.oracle import allowed as allowed
     from streamtight.method.compare.oracle import expected as expected
     from streamtight.method.compare.oracle import one_of as one_of
+    from streamtight.method.prove.inputs import rdd as rdd
     from streamtight.program.letter import Letter as Letter
     from streamtight.program.run import Cause as Cause
     from streamtight.program.run import Run as Run
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from streamtight.spark.live_book import Metrics as Metrics
     from streamtight.spark.pack import Packed as Packed
     from streamtight.spark.pack import run_many as run_many
+    from streamtight.spark.prove import prove as prove
     from streamtight.spark.recorded import recorded as recorded
     from streamtight.spark.rows import kind_of as kind_of
     from streamtight.spark.run import run as run
@@ -154,12 +156,14 @@ _HOMES = {
     "streamtight.method.compare.matcher": ["Matcher", "Difference"],
     "streamtight.method.compare.oracle": ["expected", "one_of", "allowed"],
     "streamtight.method.check.satisfying": ["satisfying"],
+    "streamtight.method.prove.inputs": ["rdd"],
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
     "streamtight.spark.run": ["run", "run_all"],
     "streamtight.spark.pack": ["run_many", "Packed"],
     "streamtight.spark.compare": ["compare", "laws"],
     "streamtight.spark.check": ["check", "property"],
+    "streamtight.spark.prove": ["prove"],
     "streamtight.spark.rows": ["kind_of"],
     "streamtight.spark.recorded": ["recorded"],
     "streamtight.spark.live": ["compare_live", "LiveComparison"],

@@ -1,0 +1,1 @@
+"""Are two Spark programs equal on every input?"""

@@ -1,0 +1,1 @@
+"""Questions to Z3, and Python functions read as formulas."""

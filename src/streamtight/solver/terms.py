@@ -1,0 +1,295 @@
+"""What a bag program means: a finite sum of terms.
+
+    the sum over x in R and y in S of [guard(x, y)] row(x, y)
+
+A filter is a guard, a map is another row, a product has the variables of both, a union has the terms of both; and each
+path through a Python function is a term of its own. A row is in the result as often as the terms say.
+
+Of a distinct or grouped relation only the rows are known, not where they come from: a variable ranges over it as it
+does over an input.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import z3
+
+from streamtight.errors import UnsupportedError
+from streamtight.program.relation import (
+    Distinct,
+    Each,
+    Extreme,
+    First,
+    Fold,
+    Grouped,
+    How,
+    Input,
+    Matching,
+    Product,
+    Relation,
+    Rows,
+    Summary,
+    Total,
+    Union,
+)
+from streamtight.solver.ask import Budget
+from streamtight.solver.symbolic import Symbolic, check_reading, read
+from streamtight.solver.values import (
+    YES,
+    Maybe,
+    Row,
+    Truth,
+    cases,
+    conjunction,
+    constants,
+    either,
+    joined,
+    negation,
+    type_of,
+    variable,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atom:
+    """What variables range over: an input, or a distinct or grouped relation."""
+
+    name: str
+    type: Any
+    relation: Relation
+    of: Bag | None = None
+    """What a distinct or grouped relation is made of."""
+    member: Any = None
+    """The predicate of Z3 that says whether a row is in it."""
+    known: Callable[[Row], Sequence[Truth]] | None = None
+    """What else is known of each of its rows."""
+
+    @property
+    def inner(self) -> Bag:
+        """What it is made of; nothing for an input."""
+        return Bag(()) if self.of is None else self.of
+
+    def contains(self, row: Row) -> Truth:
+        """Whether this row is in it."""
+        return self.member(*constants(row)) if self.member is not None else YES
+
+    def facts(self, row: Row) -> list[Truth]:
+        """What is known of a row that is in it."""
+        return [self.contains(row), *(self.known(row) if self.known is not None else ())]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """An arbitrary row of an atom."""
+
+    atom: Atom
+    row: Row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """A row for every choice of the variables that the guard lets pass."""
+
+    over: tuple[Variable, ...]
+    guard: Truth
+    row: Row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bag:
+    """A sum of terms; and when one of its functions raises: terms whose row is the name of the exception."""
+
+    terms: tuple[Term, ...]
+    failures: tuple[Term, ...] = ()
+
+    @property
+    def type(self) -> Any:
+        """The type of its rows."""
+        return joined(type_of(term.row) for term in self.terms)
+
+
+class Meaning:
+    """Finds out what relations mean. Inputs and relations that are taken as a whole have one atom each."""
+
+    def __init__(self, budget: Budget, name: str = "") -> None:
+        self.budget = budget
+        self.assumptions: set[str] = set()
+        self._name = name
+        self._numbers = itertools.count()
+        self._atoms: dict[object, Atom] = {}
+        self._checked: set[tuple[int, str]] = set()
+
+    # -- relations ---------------------------------------------------------------------------------------------------
+
+    def bag(self, relation: Relation) -> Bag:
+        """Its terms, over variables that no other bag has."""
+        match relation:
+            case Input(name, type_):
+                return self._whole(self.atom(("input", name), name, type_, relation))
+            case Rows(rows):
+                return Bag(tuple(Term((), YES, row) for row in rows))
+            case Each(of, function, how):
+                return self._each(self.bag(of), function, how)
+            case Product(left, right):
+                return self._product(self.bag(left), self.bag(right))
+            case Union(left, right):
+                one, other = self.bag(left), self.bag(right)
+                return Bag(one.terms + other.terms, one.failures + other.failures)
+            case Distinct(of):
+                inner = self.bag(of)
+                atom = self.atom(relation, "distinct", inner.type, relation, inner)
+                return replace(self._whole(atom), failures=inner.failures)
+            case Matching(left, right, matches, some):
+                return self._matching(self.bag(left), self.bag(right), matches, some)
+            case Grouped(of, key, summaries):
+                return self._grouped(relation, self.bag(of), key, summaries)
+            case First():
+                inner = self.bag(relation.of)
+                atom = self.atom(relation, "first", inner.type, relation, inner)
+                return replace(self._whole(atom), failures=inner.failures)
+        raise UnsupportedError(str(relation.place), needed="an operation", came=repr(relation), hint="map")
+
+    def atom(self, key: object, name: str, type_: Any, relation: Relation, of: Bag | None = None) -> Atom:
+        """The atom of an input, or of a relation that is taken as a whole."""
+        if key not in self._atoms:
+            full = name if of is None else f"{self._name}{name}{next(self._numbers)}"
+            sorts = [constant.sort() for constant in constants(variable(type_, "?"))]
+            member = z3.Function(f"in {full}", *sorts, z3.BoolSort()) if sorts else None
+            self._atoms[key] = Atom(full, type_, relation, of, member)
+        return self._atoms[key]
+
+    def variable(self, atom: Atom) -> Variable:
+        """An arbitrary row of it, apart from all others."""
+        return Variable(atom, variable(atom.type, f"{self._name}{atom.name}!{next(self._numbers)}"))
+
+    def _whole(self, atom: Atom) -> Bag:
+        one = self.variable(atom)
+        return Bag((Term((one,), YES, one.row),))
+
+    def _each(self, bag: Bag, function: Callable[..., Any], how: How) -> Bag:
+        terms: list[Term] = []
+        failures = list(bag.failures)
+        then = list if how is How.FLAT_MAP else None
+        for term in bag.terms:
+            for guard, result, raised in self.applied(function, (term.row,), term.guard, then=then):
+                here = conjunction((term.guard, guard))
+                if raised is not None:
+                    failures.append(Term(term.over, here, type(raised).__name__))
+                elif how is How.MAP:
+                    terms.append(Term(term.over, here, result))
+                elif how is How.FILTER:
+                    terms.append(Term(term.over, conjunction((here, truth_of(result))), term.row))
+                else:
+                    terms += [Term(term.over, here, row) for row in result]
+        return Bag(tuple(term for term in terms if not z3.is_false(term.guard)), tuple(failures))
+
+    def _product(self, left: Bag, right: Bag) -> Bag:
+        terms = tuple(
+            Term(one.over + other.over, conjunction((one.guard, other.guard)), (one.row, other.row))
+            for one in left.terms
+            for other in right.terms
+        )
+        return Bag(terms, left.failures + right.failures)
+
+    def _matching(self, left: Bag, right: Bag, matches: Callable[..., Any], some: bool) -> Bag:
+        terms = []
+        for term in left.terms:
+            found = []
+            for other in right.terms:
+                here = conjunction((term.guard, other.guard))
+                met = self._truth(matches, (term.row, other.row), here, "the condition of a join")
+                there = conjunction((*(one.atom.contains(one.row) for one in other.over), other.guard, met))
+                bound = [constant for one in other.over for constant in constants(one.row)]
+                found.append(z3.Exists(bound, there) if bound else there)
+            is_met = either(*found)
+            terms.append(replace(term, guard=conjunction((term.guard, is_met if some else negation(is_met)))))
+        return Bag(tuple(terms), left.failures + right.failures)
+
+    def _grouped(self, relation: Grouped, bag: Bag, key: Callable[..., Any], summaries: Sequence[Summary]) -> Bag:
+        keyed = self._keyed(bag, key)
+        key_type = joined(type_of(term.row[0]) for term in keyed.terms)
+        types = [self.type_of_summary(summary, keyed) for summary in summaries]
+        atom = self.atom(relation, "groups", (key_type, *types), relation, keyed)
+        return replace(self._whole(atom), failures=keyed.failures)
+
+    def _keyed(self, bag: Bag, key: Callable[..., Any]) -> Bag:
+        """Each row with its key before it."""
+        terms, failures = [], list(bag.failures)
+        for term in bag.terms:
+            for guard, result, raised in self.applied(key, (term.row,), term.guard):
+                here = conjunction((term.guard, guard))
+                if raised is not None:
+                    failures.append(Term(term.over, here, type(raised).__name__))
+                else:
+                    terms.append(Term(term.over, here, (result, term.row)))
+        return Bag(tuple(terms), tuple(failures))
+
+    def type_of_summary(self, summary: Summary, keyed: Bag) -> Any:
+        """The type of what a summary gives; the rows of the bag have their keys before them."""
+        match summary:
+            case Total(number):
+                return joined(self._results(number, keyed)) or int
+            case Extreme(value):
+                return joined(self._results(value, keyed))
+            case Fold(start, needs_row=False):
+                return type_of(start)
+        if summary.value is not None:
+            return joined(self._results(summary.value, keyed))
+        return joined(type_of(term.row[1]) for term in keyed.terms)
+
+    def _results(self, function: Callable[..., Any], keyed: Bag) -> Iterator[Any]:
+        for term in keyed.terms:
+            for _, result, raised in self.applied(function, (term.row[1],), term.guard):
+                if raised is None:
+                    yield type_of(result)
+
+    # -- functions ---------------------------------------------------------------------------------------------------
+
+    def applied(
+        self,
+        function: Callable[..., Any],
+        rows: Sequence[Row],
+        given: Truth,
+        then: Callable[[Any], object] | None = None,
+    ) -> Iterator[tuple[Truth, Row, Exception | None]]:
+        """What a function gives for these rows, path by path: when, what, and what it raises instead."""
+        for null, arguments in cases(tuple(rows)):
+            if z3.is_false(null):
+                continue
+            known = conjunction((given, null))
+            paths = read(function, arguments, given=[known], budget=self.budget, then=then)
+            shape = repr([type_of(argument) for argument in arguments])
+            if (id(function), shape) not in self._checked:
+                self._checked.add((id(function), shape))
+                fresh = tuple(variable(type_of(argument), f"?{place}") for place, argument in enumerate(arguments))
+                check_reading(function, read(function, fresh, budget=self.budget, then=then), fresh, then=then)
+            for path in paths:
+                self.assumptions |= path.assumes
+                yield conjunction((null, path.guard)), path.result, path.raised
+
+    def _truth(self, function: Callable[..., Any], rows: Sequence[Row], given: Truth, where: str) -> Truth:
+        """When a function says yes. It must not raise."""
+        met = []
+        for guard, result, raised in self.applied(function, rows, given):
+            if raised is not None:
+                raise UnsupportedError(
+                    where, needed="a function that never raises", came=repr(raised), hint="a condition before it"
+                )
+            met.append(conjunction((guard, truth_of(result))))
+        return either(*met)
+
+
+def truth_of(result: Any) -> Truth:
+    """Whether Python takes a value for true."""
+    if isinstance(result, Maybe):
+        return conjunction((negation(result.null), truth_of(result.value)))
+    if isinstance(result, Symbolic):
+        term: Any = result._term
+        if z3.is_bool(term):
+            return term
+        return z3.Length(term) > 0 if z3.is_string(term) else term != 0
+    return z3.BoolVal(bool(result))
