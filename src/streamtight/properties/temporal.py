@@ -456,18 +456,28 @@ class Not(Formula):
         return f"~{_in(self.body)}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class And(Formula):
-    """All parts hold."""
+class _Several(Formula):
+    """Parts that are combined into one."""
 
-    parts: tuple[Formula, ...]
+    __slots__ = ()
 
     @property
     def safe_length(self) -> int | None:
         return longest(part.safe_length for part in self.parts)
 
     def next_form(self) -> Formula:
-        return conjunction(part.next_form() for part in self.parts)
+        return self._rebuilt([part.next_form() for part in self.parts])
+
+    @property
+    def _is_unary(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class And(_Several):
+    """All parts hold."""
+
+    parts: tuple[Formula, ...]
 
     def _step(self, at: Moment) -> Formula:
         return conjunction(part._step(at) for part in self.parts)
@@ -475,26 +485,15 @@ class And(Formula):
     def _rebuilt(self, parts: Sequence[Formula]) -> Formula:
         return conjunction(parts)
 
-    @property
-    def _is_unary(self) -> bool:
-        return False
-
     def __repr__(self) -> str:
         return " & ".join(map(_in, self.parts))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Or(Formula):
+class Or(_Several):
     """One of the parts holds."""
 
     parts: tuple[Formula, ...]
-
-    @property
-    def safe_length(self) -> int | None:
-        return longest(part.safe_length for part in self.parts)
-
-    def next_form(self) -> Formula:
-        return disjunction(part.next_form() for part in self.parts)
 
     def _step(self, at: Moment) -> Formula:
         return disjunction(part._step(at) for part in self.parts)
@@ -502,16 +501,12 @@ class Or(Formula):
     def _rebuilt(self, parts: Sequence[Formula]) -> Formula:
         return disjunction(parts)
 
-    @property
-    def _is_unary(self) -> bool:
-        return False
-
     def __repr__(self) -> str:
         return " | ".join(map(_in, self.parts))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Implies(Formula):
+class Implies(_Several):
     """If the left holds, so does the right."""
 
     left: Formula
@@ -521,23 +516,12 @@ class Implies(Formula):
     def parts(self) -> tuple[Formula, ...]:
         return (self.left, self.right)
 
-    @property
-    def safe_length(self) -> int | None:
-        return longest(part.safe_length for part in self.parts)
-
-    def next_form(self) -> Formula:
-        return implication(self.left.next_form(), self.right.next_form())
-
     def _step(self, at: Moment) -> Formula:
         left = self.left._step(at)
         return TRUE if left is FALSE else implication(left, self.right._step(at))
 
     def _rebuilt(self, parts: Sequence[Formula]) -> Formula:
         return implication(*parts)
-
-    @property
-    def _is_unary(self) -> bool:
-        return False
 
     def __repr__(self) -> str:
         return f"{_in(self.left)} >> {_in(self.right)}"
