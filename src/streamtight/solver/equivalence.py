@@ -30,16 +30,19 @@ from streamtight.program.relation import (
 from streamtight.solver import laws, machines, sums
 from streamtight.solver.ask import Budget, prove
 from streamtight.solver.bags import Difference, same_bags, same_sets
-from streamtight.solver.symbolic import Symbolic, explore, term_of
+from streamtight.solver.symbolic import Symbolic, SymbolicBool, explore, term_of
 from streamtight.solver.terms import Atom, Bag, Meaning, Term, Variable
 from streamtight.solver.values import (
+    NO,
     YES,
     Maybe,
     Row,
     Truth,
     conjunction,
     constants,
+    constants_in,
     either,
+    negation,
     renamed,
     same,
     type_of,
@@ -253,27 +256,22 @@ class Equivalence:
             case Fold(needs_row=False):
                 made = machines.machine(meaning, "?", known.bag, summary.start, summary.add, type_, summary.value)
             case Extreme(value, greatest):
-                made = machines.machine(
-                    meaning, "?", known.bag, None, _greater if greatest else _smaller, type_ | None, value
-                )
-                return self._of_rows(known, made)
+                return self._of_rows(known, _greater if greatest else _smaller, value)
             case Fold():
-                made = machines.machine(
-                    meaning, "?", known.bag, None, _first_or(summary.add), _maybe(type_), summary.value
-                )
-                return self._of_rows(known, made)
+                return self._of_rows(known, summary.add, summary.value)
             case _:
                 raise UnsupportedError(
                     "a fold", needed="a sum, a fold, a least or greatest value", came=summary.name, hint=""
                 )
         return replace(made, state=known.value)
 
-    def _of_rows(self, known: Known, made: machines.Machine) -> machines.Machine:
-        """A machine that has no state before its first row; the constants of the aggregate are its value after it."""
-        if not isinstance(known.value, Symbolic):
-            raise UnsupportedError("a reduce", needed="single values", came="tuples", hint="aggregate with a start")
-        null = z3.Bool(f"{known.value._term}.none")
-        return replace(made, state=Maybe(null, known.value))
+    def _of_rows(self, known: Known, add: Callable[..., Any], value: Any) -> machines.Machine:
+        """A machine whose first state is its first value: before that it only knows that there was none."""
+        type_ = type_of(known.value)
+        start = (False, _some_value(type_))
+        made = machines.machine(self.meaning, "?", known.bag, start, _first_or(add), (bool, type_), value)
+        name = str(next(iter(constants(known.value)), "?"))
+        return replace(made, state=(SymbolicBool(z3.Bool(f"{name}.any")), known.value))
 
     # -- relations ---------------------------------------------------------------------------------------------------
 
@@ -291,6 +289,7 @@ class Equivalence:
 
     def _with_common_atoms(self, left: Bag, right: Bag, given: Sequence[Truth]) -> tuple[Bag, Bag]:
         """The same bags, where distinct and grouped relations that are proved to be equal are one."""
+        left, right = self._with_narrow_atoms(left), self._with_narrow_atoms(right)
         others = _wholes(right)
         for atom in _wholes(left):
             for other in others:
@@ -303,6 +302,53 @@ class Equivalence:
                     others = [one for one in others if one is not other]
                     break
         return left, right
+
+    def _with_narrow_atoms(self, bag: Bag) -> Bag:
+        """The same bag, where what is asked of the key of a group, or of a distinct row, is asked before.
+
+        A group of which only the key is used is a distinct key.
+        """
+        terms = []
+        for term in bag.terms:
+            made = term
+            for one in term.over:
+                if isinstance(one.atom.relation, Grouped | Distinct) and one.atom.of is not None:
+                    made = self._narrowed(made, one)
+            terms.append(made)
+        return replace(bag, terms=tuple(terms))
+
+    def _narrowed(self, term: Term, one: Variable) -> Term:
+        is_group = isinstance(one.atom.relation, Grouped)
+        key = one.row[0] if is_group else one.row
+        inner = one.atom.inner if is_group else replace(one.atom.inner, terms=_paired(one.atom.inner.terms))
+        names = {constant.get_id() for constant in constants(key)}
+        parts = list(term.guard.children()) if z3.is_and(term.guard) else [term.guard]
+        told = [part for part in parts if _speaks_of(part, names)]
+        rest = [part for part in parts if not any(part is other for other in told)]
+        values = {constant.get_id() for constant in constants(one.row)} - names
+        used = {c.get_id() for c in constants_in([conjunction(rest), *_terms_of(term.row)])}
+        only_key = is_group and not values & used
+        if not told and not only_key:
+            return term
+        asked = conjunction(told)
+        kept = []
+        for each in inner.terms:
+            pairs = _equal_parts(key, each.row[0])
+            if pairs is None:
+                return term
+            kept.append(
+                replace(each, guard=conjunction((each.guard, z3.substitute(asked, *pairs) if pairs else asked)))
+            )
+        keyed = replace(inner, terms=tuple(kept))
+        if is_group and not only_key:
+            atom = replace(one.atom, name=f"{one.atom.name}/{next(self._names)}", of=keyed, member=_member(one.row))
+            over = tuple(Variable(atom, one.row) if each is one else each for each in term.over)
+        else:
+            relation = Distinct(one.atom.relation)
+            name = f"keys{next(self._names)}"
+            atom = Atom(name, type_of(key), relation, _keys(keyed), _member(key))
+            over = tuple(Variable(atom, key) if each is one else each for each in term.over)
+        return Term(over, conjunction(rest), term.row)
 
     def _common(self, one: Atom, other: Atom, given: Sequence[Truth]) -> tuple[Atom, Any, Any] | None:
         """An atom that can stand for both, and how the row of each is read from its rows; None if they differ."""
@@ -394,7 +440,11 @@ class Equivalence:
             try:
                 pair = [self._machine(one), self._machine(two)]
                 # A group has a row, so what it is without one does not matter.
-                empty = [each.state.null for each in pair if isinstance(each.state, Maybe)]
+                empty = [
+                    negation(term_of(each.state[0]))
+                    for each, own in zip(pair, (value, other_value), strict=True)
+                    if each.state is not own
+                ]
                 claim = either(*empty, same(value, other_value))
                 if machines.always(pair, claim, budget=self.budget):
                     facts.append(same(value, other_value))
@@ -411,21 +461,22 @@ def _plus(total: Any, number: Any) -> Any:
 
 
 def _greater(best: Any, value: Any) -> Any:
-    return value if best is None or value > best else best
+    return value if value > best else best
 
 
 def _smaller(best: Any, value: Any) -> Any:
-    return value if best is None or value < best else best
+    return value if value < best else best
 
 
 def _first_or(add: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda state, value: value if state is None else add(state, value)
+    return lambda state, value: (True, add(state[1], value) if state[0] else value)
 
 
-def _maybe(type_: Any) -> Any:
+def _some_value(type_: Any) -> Any:
+    """Any value of a type: it stands where there is none yet."""
     if isinstance(type_, tuple):
-        raise UnsupportedError("a reduce", needed="single values", came="tuples", hint="aggregate with a start")
-    return type_ | None
+        return tuple(map(_some_value, type_))
+    return type_() if isinstance(type_, type) and type_ is not type(None) else None
 
 
 def _row(result: Any) -> Row:
@@ -518,12 +569,45 @@ def _equal_parts(variable_row: Row, row: Row) -> list[tuple[Any, Any]] | None:
             return None
         parts = [_equal_parts(mine, theirs) for mine, theirs in zip(variable_row, row, strict=True)]
         return None if None in parts else [pair for part in parts if part is not None for pair in part]
+    if isinstance(variable_row, Maybe) and not isinstance(row, tuple):
+        if row is None:
+            return [(variable_row.null, YES)]
+        null, value = (row.null, row.value) if isinstance(row, Maybe) else (NO, row)
+        inner = _equal_parts(variable_row.value, value)
+        return None if inner is None else [(variable_row.null, null), *inner]
     if isinstance(variable_row, Symbolic) and row is not None and not isinstance(row, Maybe | tuple):
         term = term_of(row)
         return [(variable_row._term, term)] if term.sort() == variable_row._term.sort() else None
     if variable_row is None and row is None:
         return []
     return None
+
+
+def _paired(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Each row as its own key."""
+    return tuple(replace(term, row=(term.row, term.row)) for term in terms)
+
+
+def _speaks_of(part: Truth, names: set[int]) -> bool:
+    """Whether a formula is about these constants, and no others."""
+    used = {constant.get_id() for constant in constants_in([part])}
+    return bool(used) and used <= names
+
+
+def _terms_of(row: Row) -> list[Any]:
+    if isinstance(row, tuple):
+        return [term for part in row for term in _terms_of(part)]
+    if isinstance(row, Maybe):
+        return [row.null, row.value._term]
+    return [row._term] if isinstance(row, Symbolic) else []
+
+
+_members = itertools.count()
+
+
+def _member(row: Row) -> Any:
+    sorts = [constant.sort() for constant in constants(row)]
+    return z3.Function(f"in part {next(_members)}", *sorts, z3.BoolSort()) if sorts else None
 
 
 def _keys(keyed: Bag) -> Bag:

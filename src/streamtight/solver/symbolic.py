@@ -58,6 +58,10 @@ _LARGEST_INT_BITS = 10_000
 """Beyond that, Python refuses to write an integer down in decimal, which is how Z3 gets it."""
 
 
+_BUILTINS_OF = operator.attrgetter("__builtins__")
+"""Of a function; not every checker of types knows the attribute."""
+
+
 class NotReadable(UnsupportedError):
     """A function that cannot be read exactly. `line` says where in `file`, `what` says why: "uses random.random()"."""
 
@@ -1098,7 +1102,7 @@ class _Twin:
                 captured[free] = cell.cell_contents
             except ValueError:
                 self._refuse(f"uses {free} before it has a value")
-        known = _Names(function.__globals__, function.__builtins__, captured)  # type: ignore[attr-defined]
+        known = _Names(function.__globals__, _BUILTINS_OF(function), captured)
         if as_it_is:
             self.codes[id(code)] = code
             twin = function

@@ -19,6 +19,7 @@ from typing import Any
 import z3
 
 from streamtight.errors import UnsupportedError
+from streamtight.program.expression import SqlError, SqlFunction, SqlValue
 from streamtight.program.relation import (
     Distinct,
     Each,
@@ -37,7 +38,8 @@ from streamtight.program.relation import (
     Union,
 )
 from streamtight.solver.ask import Budget
-from streamtight.solver.symbolic import Symbolic, check_reading, read
+from streamtight.solver.sql import Reading, row_type
+from streamtight.solver.symbolic import Symbolic, SymbolicBool, check_reading, read
 from streamtight.solver.values import (
     YES,
     Maybe,
@@ -129,7 +131,7 @@ class Meaning:
         """Its terms, over variables that no other bag has."""
         match relation:
             case Input(name, type_):
-                return self._whole(self.atom(("input", name), name, type_, relation))
+                return self._whole(self.atom(("input", name), name, row_type(type_), relation))
             case Rows(rows):
                 return Bag(tuple(Term((), YES, row) for row in rows))
             case Each(of, function, how):
@@ -257,6 +259,9 @@ class Meaning:
         then: Callable[[Any], object] | None = None,
     ) -> Iterator[tuple[Truth, Row, Exception | None]]:
         """What a function gives for these rows, path by path: when, what, and what it raises instead."""
+        if isinstance(function, SqlFunction | SqlValue):
+            yield from self._sql(function, rows)
+            return
         for null, arguments in cases(tuple(rows)):
             if z3.is_false(null):
                 continue
@@ -270,6 +275,27 @@ class Meaning:
             for path in paths:
                 self.assumptions |= path.assumes
                 yield conjunction((null, path.guard)), path.result, path.raised
+
+    def _sql(
+        self, function: SqlFunction | SqlValue, rows: Sequence[Row]
+    ) -> Iterator[tuple[Truth, Row, Exception | None]]:
+        """The same for expressions of SQL, which have one path, and one on which they raise."""
+        row = rows[0] if len(rows) == 1 else tuple(rows)
+        reading = Reading(self.applied)
+        expressions = (function.expression,) if isinstance(function, SqlValue) else function.expressions
+        cells = [reading.cell(expression, row) for expression in expressions]
+        self.assumptions |= reading.assumptions
+        fails = either(*(cell.fails for cell in cells))
+        result: Row
+        if isinstance(function, SqlValue):
+            result = cells[0].leaf(expressions[0].type)
+        elif function.how is How.FILTER:
+            result = SymbolicBool(conjunction((negation(cells[0].null), cells[0].value)))
+        else:
+            result = tuple(cell.leaf(part.type) for cell, part in zip(cells, expressions, strict=True))
+        yield negation(fails), result, None
+        if not z3.is_false(z3.simplify(fails)):
+            yield fails, None, SqlError("an error of SQL")
 
     def _truth(self, function: Callable[..., Any], rows: Sequence[Row], given: Truth, where: str) -> Truth:
         """When a function says yes. It must not raise."""

@@ -1,0 +1,305 @@
+"""What SQL expressions mean for rows of which the values are not known: Spark's rules, in Z3.
+
+Every expression has three parts: when it is null, what it is if not, and when it raises. Integers are taken to be as
+large as need be: that none of them overflows is an assumption, which the verdict tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import z3
+
+from streamtight.errors import UnsupportedError
+from streamtight.program.expression import (
+    INTEGER_BITS,
+    WHOLE,
+    And,
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Coalesce,
+    Column,
+    Compare,
+    Comparison,
+    Expression,
+    Field,
+    IsNull,
+    Literal,
+    Mode,
+    Most,
+    Not,
+    Operation,
+    Or,
+    PythonUDF,
+)
+from streamtight.solver.symbolic import (
+    REAL_NUMBERS,
+    SymbolicBool,
+    SymbolicFloat,
+    SymbolicInt,
+    SymbolicStr,
+    term_of,
+)
+from streamtight.solver.values import NO, YES, Maybe, Row, Truth, conjunction, either, negation, number
+
+NO_OVERFLOW = "integers do not overflow"
+_SORTS = {
+    **dict.fromkeys((*INTEGER_BITS, WHOLE), (SymbolicInt, z3.IntSort())),
+    "boolean": (SymbolicBool, z3.BoolSort()),
+    "double": (SymbolicFloat, z3.RealSort()),
+    "string": (SymbolicStr, z3.StringSort()),
+}
+Applied = Callable[[Callable[..., Any], Sequence[Row], Truth], Iterable[tuple[Truth, Row, Exception | None]]]
+"""What a Python function gives for rows, path by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """When it is null, what it is if not, and when it raises instead."""
+
+    null: Truth
+    value: Any
+    fails: Truth = NO
+
+    def leaf(self, type_: str) -> Any:
+        """As a leaf of a row."""
+        null = z3.simplify(self.null)
+        if z3.is_true(null):
+            return None
+        made = _sort(type_)[0](self.value)
+        return made if z3.is_false(null) else Maybe(null, made)
+
+
+class Reading:
+    """Reads expressions; notes what is assumed."""
+
+    def __init__(self, applied: Applied) -> None:
+        self.assumptions: set[str] = set()
+        self._applied = applied
+
+    def cell(self, expression: Expression, row: Row) -> Cell:
+        """What an expression means for this row."""
+        match expression:
+            case Column(path, type_):
+                for position in path:
+                    row = row[position]
+                return _of_leaf(row, type_)
+            case Literal(constant, type_):
+                return _of_leaf(constant, type_)
+            case Cast():
+                return self._cast(expression, self.cell(expression.of, row))
+            case Arithmetic():
+                return self._arithmetic(expression, row)
+            case Compare(comparison, left, right):
+                return self._compare(comparison, self.cell(left, row), self.cell(right, row))
+            case And(parts):
+                return _decided([self.cell(part, row) for part in parts], by=False)
+            case Or(parts):
+                return _decided([self.cell(part, row) for part in parts], by=True)
+            case Not(of):
+                inner = self.cell(of, row)
+                return Cell(inner.null, negation(inner.value), inner.fails)
+            case IsNull(of):
+                inner = self.cell(of, row)
+                return Cell(NO, inner.null, inner.fails)
+            case Coalesce(parts):
+                return _first([self.cell(part, row) for part in parts])
+            case Case(branches, otherwise):
+                found = self.cell(otherwise, row)
+                for condition, value in reversed(branches):
+                    found = _if(self.cell(condition, row), self.cell(value, row), found)
+                return found
+            case Most(parts, greatest):
+                return self._most([self.cell(part, row) for part in parts], greatest)
+            case Call("concat", arguments):
+                cells = [self.cell(argument, row) for argument in arguments]
+                return _strict(cells, z3.Concat(*[cell.value for cell in cells]) if len(cells) > 1 else cells[0].value)
+            case Call("length", arguments):
+                [cell] = [self.cell(argument, row) for argument in arguments]
+                return _strict([cell], z3.Length(cell.value))
+            case PythonUDF():
+                return self._python(expression, row)
+        raise UnsupportedError(
+            f"the expression {getattr(expression, 'name', type(expression).__name__)}",
+            needed="one whose meaning the solver knows",
+            came=repr(expression)[:100],
+            hint="tight.compare, which runs both programs",
+        )
+
+    def _cast(self, cast: Cast, of: Cell) -> Cell:
+        source, target = cast.of.type, cast.type
+        numbers = (*INTEGER_BITS, WHOLE)
+        if source == target or source == "void":
+            return of if source == target else Cell(YES, _default(target), of.fails)
+        if target in numbers and source in (*numbers, "boolean"):
+            if source not in ("boolean",) and INTEGER_BITS.get(source, 99) > INTEGER_BITS.get(target, 99):
+                self.assumptions.add(NO_OVERFLOW)
+            return Cell(of.null, number(of.value), of.fails)
+        if target == "double" and source in (*numbers, "boolean"):
+            self.assumptions.add(REAL_NUMBERS)
+            return Cell(of.null, z3.ToReal(number(of.value)), of.fails)
+        if target == "boolean" and source in (*numbers, "double"):
+            return Cell(of.null, of.value != 0, of.fails)
+        raise UnsupportedError(
+            "cast", needed="a cast that the solver knows", came=f"{source} to {target}", hint="tight.compare"
+        )
+
+    def _arithmetic(self, expression: Arithmetic, row: Row) -> Cell:
+        left, right = self.cell(expression.left, row), self.cell(expression.right, row)
+        null, fails = either(left.null, right.null), either(left.fails, right.fails)
+        a, b = left.value, right.value
+        self.assumptions.add(REAL_NUMBERS if expression.type == "double" else NO_OVERFLOW)
+        match expression.operation:
+            case Operation.ADD:
+                return Cell(null, a + b, fails)
+            case Operation.SUBTRACT:
+                return Cell(null, a - b, fails)
+            case Operation.MULTIPLY:
+                return Cell(null, a * b, fails)
+        zero = b == 0
+        if expression.mode is Mode.ANSI:
+            fails = either(fails, conjunction((negation(null), zero)))
+        else:
+            null = either(null, zero)
+        match expression.operation:
+            case Operation.DIVIDE:
+                return Cell(null, a / b, fails)
+            case Operation.DIV if z3.is_int(a):
+                return Cell(null, _truncated(a, b), fails)
+            case Operation.REMAINDER if z3.is_int(a):
+                return Cell(null, a - b * _truncated(a, b), fails)
+            case Operation.PMOD if z3.is_int(a):
+                rest = a - b * _truncated(a, b)
+                return Cell(null, z3.If(rest < 0, (rest + b) - b * _truncated(rest + b, b), rest), fails)
+        raise UnsupportedError(
+            expression.operation.value, needed="whole numbers", came=expression.type, hint="cast to long"
+        )
+
+    def _compare(self, comparison: Comparison, left: Cell, right: Cell) -> Cell:
+        fails = either(left.fails, right.fails)
+        a, b = left.value, right.value
+        match comparison:
+            case Comparison.EQUAL:
+                return Cell(either(left.null, right.null), a == b, fails)
+            case Comparison.SAME:
+                both = conjunction((left.null, right.null))
+                neither = conjunction((negation(left.null), negation(right.null), a == b))
+                return Cell(NO, either(both, neither), fails)
+            case Comparison.LESS:
+                return Cell(either(left.null, right.null), _less(a, b), fails)
+        return Cell(either(left.null, right.null), negation(_less(b, a)), fails)
+
+    def _most(self, cells: Sequence[Cell], greatest: bool) -> Cell:
+        most = cells[0]
+        for cell in cells[1:]:
+            better = _less(most.value, cell.value) if greatest else _less(cell.value, most.value)
+            takes = conjunction((negation(cell.null), either(most.null, better)))
+            most = Cell(
+                conjunction((most.null, cell.null)),
+                z3.If(takes, cell.value, most.value),
+                either(most.fails, cell.fails),
+            )
+        return most
+
+    def _python(self, expression: PythonUDF, row: Row) -> Cell:
+        cells = [self.cell(argument, row) for argument in expression.arguments]
+        leaves = [cell.leaf(argument.type) for cell, argument in zip(cells, expression.arguments, strict=True)]
+        found = Cell(YES, _default(expression.type), either(*(cell.fails for cell in cells)))
+        for guard, result, raised in self._applied(expression.function, leaves, YES):
+            if raised is not None:
+                found = Cell(found.null, found.value, either(found.fails, guard))
+                continue
+            made = _of_leaf(result, expression.type)
+            found = Cell(z3.If(guard, made.null, found.null), z3.If(guard, made.value, found.value), found.fails)
+        return found
+
+
+def row_type(type_: Any) -> Any:
+    """The type of the rows of an input: that of Python for the columns of a table."""
+    if isinstance(type_, tuple) and type_ and all(isinstance(column, Field) for column in type_):
+        return tuple(
+            (_sort(column.type)[0].python | None) if column.nullable else _sort(column.type)[0].python
+            for column in type_
+        )
+    return type_
+
+
+def _sort(type_: str) -> tuple[Any, Any]:
+    if type_ not in _SORTS:
+        raise UnsupportedError(
+            f"the type {type_}", needed="whole numbers, double, boolean or string", came=type_, hint="tight.compare"
+        )
+    return _SORTS[type_]
+
+
+def _default(type_: str) -> Any:
+    """Any value: it stands where there is none."""
+    sort = _sort(type_ if type_ != "void" else "boolean")[1]
+    if sort == z3.BoolSort():
+        return NO
+    return z3.StringVal("") if sort == z3.StringSort() else z3.IntVal(0) if sort == z3.IntSort() else z3.RealVal(0)
+
+
+def _of_leaf(leaf: Any, type_: str) -> Cell:
+    if leaf is None:
+        return Cell(YES, _default(type_))
+    null, value = (leaf.null, leaf.value) if isinstance(leaf, Maybe) else (NO, leaf)
+    term = term_of(value)
+    sort = _sort(type_)[1]
+    if term.sort() != sort:
+        if sort == z3.RealSort():
+            term = z3.ToReal(number(term))
+        elif sort == z3.IntSort() and z3.is_bool(term):
+            term = number(term)
+        else:
+            raise UnsupportedError("a column", needed=type_, came=str(term.sort()), hint="a cast")
+    return Cell(null, term)
+
+
+def _truncated(a: Any, b: Any) -> Any:
+    """The quotient, rounded towards zero; Z3 rounds so that the rest is not negative."""
+    size = z3.If(a >= 0, a, -a) / z3.If(b >= 0, b, -b)
+    return z3.If((a >= 0) == (b >= 0), size, -size)
+
+
+def _less(a: Any, b: Any) -> Any:
+    if z3.is_bool(a):
+        return conjunction((negation(a), b))
+    return a < b
+
+
+def _strict(cells: Sequence[Cell], value: Any) -> Cell:
+    return Cell(either(*(cell.null for cell in cells)), value, either(*(cell.fails for cell in cells)))
+
+
+def _decided(cells: Sequence[Cell], *, by: bool) -> Cell:
+    """AND and OR in three values, read from the left until one decides."""
+    decides = [conjunction((negation(c.null), c.value if by else negation(c.value))) for c in cells]
+    found = either(*decides)
+    fails = either(*(conjunction((c.fails, negation(either(*decides[:n])))) for n, c in enumerate(cells)))
+    null = conjunction((negation(found), either(*(cell.null for cell in cells))))
+    return Cell(null, found if by else negation(found), fails)
+
+
+def _first(cells: Sequence[Cell]) -> Cell:
+    found = cells[-1]
+    for cell in reversed(cells[:-1]):
+        found = Cell(
+            conjunction((cell.null, found.null)),
+            z3.If(cell.null, found.value, cell.value),
+            either(cell.fails, conjunction((cell.null, found.fails))),
+        )
+    return found
+
+
+def _if(condition: Cell, one: Cell, other: Cell) -> Cell:
+    met = conjunction((negation(condition.null), condition.value))
+    return Cell(
+        z3.If(met, one.null, other.null),
+        z3.If(met, one.value, other.value),
+        either(condition.fails, conjunction((met, one.fails)), conjunction((negation(met), other.fails))),
+    )
