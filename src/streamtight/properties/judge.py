@@ -461,15 +461,22 @@ class _Side:
         self.skipped = []
 
     def _adopt(self, one: _Open, number: int) -> None:
-        members = self._group_at(number).adopt(one)
+        group = self._group_at(number)
+        if one.__class__ is _Operator:  # by far the most
+            claim = one.claim(group)
+            group.members[claim] = None
+            one.latest[self] = claim
+            claim.side = self
+            return
+        members = group.adopt(one)
         if not _operators(one):
             return
         # Not the last claims of the operators: one that stands beside another may be claimed inside of it as well.
         for member in members:
-            for claim in member.members if isinstance(member, _Group) else (member,):
-                if isinstance(claim, _Claim) and claim.is_open:
-                    claim.operator.latest[self] = claim
-                    claim.side = self
+            for each in member.members if isinstance(member, _Group) else (member,):
+                if isinstance(each, _Claim) and each.is_open:
+                    each.operator.latest[self] = each
+                    each.side = self
 
     def _group_at(self, number: int) -> _Group:
         group = self.groups.get(number)
