@@ -1,8 +1,10 @@
 """Rows of which the values are not known: trees of symbolic values, some of which may be None.
 
 >>> row = variable((int, int | None), "x")
->>> same(row, (1, None))
-And(x.0 == 1, x.1.null)
+>>> type_of(row)
+(<class 'int'>, int | None)
+>>> row[1].null
+x.1.null
 """
 
 from __future__ import annotations
