@@ -79,6 +79,8 @@ class _Search:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.started = time.perf_counter()
+        self.tried = 0
+        """On how many inputs they were run."""
         self.unconfirmed = 0
 
     def verdict(self) -> Verdict:
@@ -110,7 +112,7 @@ class _Search:
         return {"seconds": time.perf_counter() - self.started}
 
     def _answer(self, outcome: Answer, found: Counterexample | None = None, reason: str | None = None) -> Verdict:
-        scope = Scope.tested(TRIED, seed=self.question.seed)
+        scope = Scope.tested(self.tried, seed=self.question.seed)
         return Verdict(self.question.claim, outcome, scope, found, reason, self._cost())
 
     # -- inputs on which they may differ -----------------------------------------------------------------------------
@@ -133,6 +135,7 @@ class _Search:
     def _told(self, candidates: Iterator[Tables]) -> Verdict | None:
         question = self.question
         for tables in candidates:
+            self.tried += 1
             found = self._difference(tables)
             if found is None:
                 continue
