@@ -9,7 +9,7 @@ import pytest
 from streamtight.program.relation import Each, How, Input, Relation
 from streamtight.solver.ask import Budget
 from streamtight.solver.machines import always, machine
-from streamtight.solver.symbolic import term_of
+from streamtight.solver.symbolic.values import term_of
 from streamtight.solver.terms import Meaning
 
 R, PRICED = Input("r", int), Input("p", (int, int))

@@ -23,22 +23,17 @@ from hypothesis import strategies as st
 
 from streamtight.errors import EncodingError, UnsupportedError
 from streamtight.solver.ask import Budget, prove
-from streamtight.solver.symbolic import (
+from streamtight.solver.symbolic.admit import require_readable
+from streamtight.solver.symbolic.paths import NotReadable, Path
+from streamtight.solver.symbolic.read import check_reading, explore, read
+from streamtight.solver.symbolic.trees import cases, fresh, value_in
+from streamtight.solver.symbolic.values import (
     REAL_NUMBERS,
-    NotReadable,
-    Path,
     SymbolicBool,
     SymbolicFloat,
     SymbolicInt,
     SymbolicStr,
-    cases,
-    check_reading,
-    explore,
-    fresh,
-    read,
-    require_readable,
     term_of,
-    value_in,
 )
 
 INTS = [0, 1, -1, 2, -2, 3, -3, 4, 5, 7, 8, -8, 10, -10, 11, 100, 2**63, -(2**63) - 1, 10**40 + 1]

@@ -67,6 +67,8 @@ class Input(Relation):
     name: str
     type: Any
     place: Place = NOWHERE
+    keys: tuple[tuple[int, ...], ...] = ()
+    """Positions of columns that no two of its rows share the values of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

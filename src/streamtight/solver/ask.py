@@ -47,6 +47,10 @@ class Budget:
         """Seconds until the end; never negative."""
         return max(0.0, self._ends - time.monotonic())
 
+    def part(self, seconds: float) -> Budget:
+        """So many of the seconds that are left."""
+        return Budget(min(seconds, self.left))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
@@ -76,9 +80,15 @@ class Answer:
         return f"Answer(refuted by {self.model})" if self.refuted else f"Answer(unknown: {self.reason})"
 
 
-def prove(claim: z3.BoolRef, *, given: Iterable[z3.BoolRef] = (), seconds: float) -> Answer:
-    """Is the claim true wherever the given formulas are? If not, a model in which it is false."""
+def prove(claim: z3.BoolRef, *, given: Iterable[z3.BoolRef] = (), seconds: float, by_matching: bool = False) -> Answer:
+    """Is the claim true wherever the given formulas are? If not, a model in which it is false.
+
+    `by_matching` is for formulas with many quantifiers: they are only used where terms match, so that it soon ends.
+    """
     solver = z3.Solver()
+    if by_matching:
+        solver = z3.SimpleSolver()
+        solver.set(mbqi=False)
     denied = [*given, z3.Not(claim)]
     solver.add(*denied)
     status, reason = check(solver, seconds)

@@ -9,15 +9,27 @@ aggregates; here with unions, flatMaps, self products and several terms.)
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import z3
 
-from streamtight.solver.ask import Answer, Budget, prove
+from streamtight.errors import UnsupportedError
+from streamtight.solver.ask import Answer
 from streamtight.solver.terms import Atom, Bag, Term, Variable
-from streamtight.solver.values import Row, Truth, conjunction, constants, either, renamed, same, values_in, variable
+from streamtight.solver.values import (
+    Row,
+    Truth,
+    conjunction,
+    constants,
+    either,
+    negation,
+    renamed,
+    same,
+    values_in,
+    variable,
+)
 
 MOST_ORDERS = 24
 """So many orders of variables over one atom are counted together at most: four variables."""
@@ -38,14 +50,24 @@ class Difference:
         return [(atom.name, values_in(row, self.model)) for atom, row in self.rows if atom.of is None]
 
 
-def same_bags(left: Bag, right: Bag, *, given: Sequence[Truth] = (), budget: Budget) -> Difference | None:
+Ask = Callable[[Truth, Sequence[Truth]], Answer]
+"""Is a claim true wherever what is given is?"""
+
+
+def same_bags(left: Bag, right: Bag, ask: Ask) -> Difference | None:
     """None if the bags are proved to be equal; else why they are not."""
-    for one, other in ((left.failures, right.failures), (left.terms, right.terms)):
-        for over in choices(one, other):
-            difference = _same_counts(over, one, other, given, budget)
-            if difference is not None:
-                return difference
+    for over in choices(left.terms, right.terms):
+        difference = _same_counts(over, left, right, ask)
+        if difference is not None:
+            return difference
     return None
+
+
+def same_failures(left: Sequence[Term], right: Sequence[Term], ask: Ask) -> Difference | None:
+    """None if it is proved that one fails whenever the other does."""
+    one, other = (Bag(tuple(replace(term, row=()) for term in terms)) for terms in (left, right))
+    found = same_sets(one, other, ask)
+    return found if found is None else replace(found, reason="one of them raises where the other does not")
 
 
 def choices(left: Sequence[Term], right: Sequence[Term]) -> Iterator[tuple[Variable, ...]]:
@@ -67,19 +89,48 @@ def key_of(term: Term) -> tuple[str, ...]:
     return tuple(sorted(one.atom.name for one in term.over))
 
 
-def _same_counts(
-    over: tuple[Variable, ...], left: Sequence[Term], right: Sequence[Term], given: Sequence[Truth], budget: Budget
-) -> Difference | None:
+def _same_counts(over: tuple[Variable, ...], left: Bag, right: Bag, ask: Ask) -> Difference | None:
     key = tuple(one.atom.name for one in over)
-    mine = [made for term in left if key_of(term) == key for made in instances(term, over)]
-    others = [made for term in right if key_of(term) == key for made in instances(term, over)]
-    facts = [*given, *(fact for one in over for fact in one.atom.facts(one.row))]
+    mine = [made for term in left.terms if key_of(term) == key for made in instances(term, over)]
+    others = [made for term in right.terms if key_of(term) == key for made in instances(term, over)]
+    known = [*facts_of(over), *_no_failures(over, (*left.failures, *right.failures))]
     for guard, row in (*mine, *others):
-        claim = z3.Implies(guard, _count(mine, row) == _count(others, row))
-        answer = prove(claim, given=facts, seconds=budget.left)
+        answer = ask(_count(mine, row) == _count(others, row), [*known, guard])
         if not answer.proved:
             return _difference(answer, over)
     return None
+
+
+def facts_of(over: Sequence[Variable]) -> list[Truth]:
+    """What is known of these rows: where they are, and that no two rows share what is unique."""
+    known = [fact for one in over for fact in one.atom.facts(one.row)]
+    for one, other in itertools.combinations(over, 2):
+        if one.atom.name == other.atom.name and not one.atom.is_distinct:
+            for mine, theirs in zip(one.atom.unique(one.row), one.atom.unique(other.row), strict=True):
+                known.append(z3.Implies(same(mine, theirs), same(one.row, other.row)))
+    return known
+
+
+def _no_failures(over: Sequence[Variable], failures: Sequence[Term]) -> Iterator[Truth]:
+    """That none of these fails on these rows: where one does, the other does, and nothing else matters."""
+    for term in failures:
+        for guard, _ in _assigned(term, over):
+            yield negation(guard)
+
+
+def _assigned(term: Term, over: Sequence[Variable]) -> Iterator[tuple[Truth, Row]]:
+    """The guard and the row of a term, for each choice of its variables among these."""
+    choices = [[one for one in over if one.atom.name == wanted.atom.name] for wanted in term.over]
+    for chosen in itertools.product(*choices):
+        renaming = [
+            pair
+            for mine, theirs in zip(term.over, chosen, strict=True)
+            for pair in zip(constants(mine.row), constants(theirs.row), strict=True)
+        ]
+        if renaming:
+            yield z3.substitute(term.guard, *renaming), renamed(term.row, renaming)
+        else:
+            yield term.guard, term.row
 
 
 def _count(rows: Sequence[tuple[Truth, Row]], wanted: Row) -> Any:
@@ -120,31 +171,40 @@ def orders(mine: Sequence[Variable], theirs: Sequence[Variable]) -> list[tuple[V
             for other in theirs
             if other.atom.name == one.atom.name and not any(other is before for before in chosen)
         ]
+        if len(found) > MOST_ORDERS:
+            raise UnsupportedError(
+                "a product", needed="an input at most four times", came=f"{len(mine)} variables", hint="fewer joins"
+            )
     return found
 
 
-def same_sets(left: Bag, right: Bag, *, given: Sequence[Truth] = (), budget: Budget) -> Difference | None:
+def same_sets(left: Bag, right: Bag, ask: Ask) -> Difference | None:
     """None if the bags are proved to have the same rows, however often."""
-    return _within(left, right, given, budget) or _within(right, left, given, budget)
+    return _within(left, right, ask) or _within(right, left, ask)
 
 
-def _within(inner: Bag, outer: Bag, given: Sequence[Truth], budget: Budget) -> Difference | None:
-    """None if each row of the inner bag is proved to be in the outer one: some term makes it from the same rows."""
+def _within(inner: Bag, outer: Bag, ask: Ask) -> Difference | None:
+    """None if each row of the inner bag is proved to be in the outer one: some term makes it.
+
+    From the same rows; or from some rows, of which the guard may say that they exist.
+    """
     for term in inner.terms:
-        found = []
-        for other in outer.terms:
-            choices = [[one for one in term.over if one.atom.name == wanted.atom.name] for wanted in other.over]
-            for chosen in itertools.product(*choices):
-                renaming = [
-                    pair
-                    for mine, theirs in zip(other.over, chosen, strict=True)
-                    for pair in zip(constants(mine.row), constants(theirs.row), strict=True)
-                ]
-                guard = z3.substitute(other.guard, *renaming) if renaming else other.guard
-                row = renamed(other.row, renaming) if renaming else other.row
-                found.append(conjunction((guard, same(row, term.row))))
-        facts = [*given, *(fact for one in term.over for fact in one.atom.facts(one.row))]
-        answer = prove(z3.Implies(term.guard, either(*found)), given=facts, seconds=budget.left)
+        known = [*facts_of(term.over), *_no_failures(term.over, (*inner.failures, *outer.failures)), term.guard]
+        found = [
+            conjunction((guard, same(row, term.row)))
+            for other in outer.terms
+            for guard, row in _assigned(other, term.over)
+        ]
+        answer = ask(either(*found), known)
         if not answer.proved:
-            return _difference(answer, term.over)
+            some = [_exists(other, term.row) for other in outer.terms]
+            if not ask(either(*found, *some), known).proved:
+                return _difference(answer, term.over)
     return None
+
+
+def _exists(term: Term, row: Row) -> Truth:
+    """Whether a term makes this row, from whatever rows."""
+    bound = [constant for one in term.over for constant in constants(one.row)]
+    there = conjunction((*facts_of(term.over), term.guard, same(term.row, row)))
+    return z3.Exists(bound, there) if bound else there

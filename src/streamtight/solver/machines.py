@@ -19,7 +19,7 @@ import z3
 from streamtight.errors import UnsupportedError
 from streamtight.solver.ask import Budget, check
 from streamtight.solver.bags import instances
-from streamtight.solver.symbolic import Symbolic, term_of
+from streamtight.solver.symbolic.values import Symbolic, term_of
 from streamtight.solver.terms import Atom, Bag, Meaning, Variable
 from streamtight.solver.values import Maybe, Row, Truth, conjunction, constants, constants_in, number, variable
 
@@ -49,6 +49,8 @@ def always(machines: Sequence[Machine], claim: Truth, *, given: Sequence[Truth] 
     own = {one.get_id() for one in (*state, *(one for row, _ in steps for one in row))}
     told = [claim, *given, *start, *(term for _, after in steps for term in after)]
     fixed = [one for one in constants_in(told) if one.get_id() not in own]
+    if any(map(has_predicate, told)):
+        raise UnsupportedError("a fold", needed="rows of inputs", came="rows that depend on other rows", hint="a sum")
     reached = z3.Function("reached", *[one.sort() for one in (*state, *fixed)], z3.BoolSort())
     solver = z3.SolverFor("HORN")
 
@@ -64,6 +66,20 @@ def always(machines: Sequence[Machine], claim: Truth, *, given: Sequence[Truth] 
     rule(state, [here, z3.Not(claim)], z3.BoolVal(False))
     status, _ = check(solver, budget.left)
     return None if status == z3.unknown else bool(status == z3.sat)
+
+
+def has_predicate(term: Any) -> bool:
+    """Whether a function without a meaning is in it. The Horn solver would choose the meaning that it likes best."""
+    waiting, seen = [term], set()
+    while waiting:
+        one = waiting.pop()
+        if one.get_id() in seen:
+            continue
+        seen.add(one.get_id())
+        if z3.is_app(one) and one.num_args() and one.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+            return True
+        waiting += one.children()
+    return False
 
 
 def machine(

@@ -36,7 +36,7 @@ from streamtight.program.expression import (
     Or,
     PythonUDF,
 )
-from streamtight.solver.symbolic import (
+from streamtight.solver.symbolic.values import (
     REAL_NUMBERS,
     SymbolicBool,
     SymbolicFloat,

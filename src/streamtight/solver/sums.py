@@ -20,64 +20,92 @@ from streamtight.errors import UnsupportedError
 from streamtight.program.relation import Function
 from streamtight.solver.ask import Budget, prove
 from streamtight.solver.bags import choices, instances, key_of
-from streamtight.solver.symbolic import term_of
-from streamtight.solver.terms import Bag, Meaning, Term, Variable
-from streamtight.solver.values import Maybe, Truth, conjunction, constants_in, number
+from streamtight.solver.symbolic.values import SymbolicFloat, SymbolicInt, term_of
+from streamtight.solver.terms import Meaning, Term, Variable
+from streamtight.solver.values import (
+    Maybe,
+    Truth,
+    conjunction,
+    constants,
+    constants_in,
+    number,
+    renamed,
+    variable,
+)
 
 SAMPLES = 12
 MOST_COMPARED = 8
 """Of so many totals at most, each is compared with each."""
 ROUNDS = 20
 
-Summands = dict[tuple[str, ...], tuple[tuple[Variable, ...], Any]]
-"""For each bag of atoms: an arbitrary choice of rows, and what it adds to the total."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sum:
-    """A total: the constant that stands for it, and its summands."""
+    """A total: the term that stands for it, and what it is the sum of: the rows of these terms are numbers."""
 
     value: Any
-    summands: Summands
+    terms: tuple[Term, ...]
 
 
-def summands(meaning: Meaning, bag: Bag, of: Function, given: Truth) -> Summands:
-    """What each choice of rows adds to the total of a number of each row."""
-    valued: list[Term] = []
-    for term in bag.terms:
-        for guard, result, raised in meaning.applied(of, (term.row,), conjunction((given, term.guard))):
-            if raised is not None or result is None or isinstance(result, Maybe | tuple):
-                raise UnsupportedError("a sum", needed="a number of each row", came=repr(raised or result), hint="0")
-            valued.append(Term(term.over, conjunction((term.guard, guard)), result))
-    found: Summands = {}
-    for over in choices(valued, ()):
-        key = tuple(one.atom.name for one in over)
-        parts = [
-            z3.If(guard, number(term_of(row)), 0)
-            for term in valued
-            if key_of(term) == key
-            for guard, row in instances(term, over)
-        ]
-        found[key] = (over, z3.Sum(*parts))
-    return found
+def valued(meaning: Meaning, terms: Sequence[Term], of: Function) -> tuple[Term, ...]:
+    """The terms, whose rows are pairs, with a number of the second instead of it. Where it raises there is none."""
+    found: list[Term] = []
+    for term in terms:
+        for guard, result, raised in meaning.applied(of, (term.row[1],), term.guard):
+            if raised is not None:
+                continue
+            if result is None or isinstance(result, Maybe | tuple):
+                raise UnsupportedError("a sum", needed="a number of each row", came=repr(result), hint="0")
+            made = as_number(term_of(result))
+            found.append(Term(term.over, conjunction((term.guard, guard)), (term.row[0], made)))
+    return tuple(found)
 
 
-def facts(sums: Sequence[Sum], *, given: Sequence[Truth] = (), budget: Budget) -> Iterator[Truth]:
-    """What is proved about these totals."""
-    comparison = _Comparison(sums, given, budget)
-    yield from comparison.equations()
+def as_number(term: Any) -> SymbolicInt | SymbolicFloat:
+    """A number as the row of a term."""
+    made = number(term)
+    return SymbolicInt(made) if z3.is_int(made) else SymbolicFloat(made)
+
+
+def facts(sums: Sequence[Sum], *, given: Sequence[Truth] = (), budget: Budget) -> Iterator[list[Truth]]:
+    """What is proved about these totals: first what they are equal to, then what they are compared to each other."""
+    comparison = _Comparison([*sums, *_products(sums)], given, budget)
+    yield list(comparison.equations())
     if len(sums) <= MOST_COMPARED:
-        yield from comparison.inequalities()
+        yield list(comparison.inequalities(sums))
+
+
+def _products(sums: Sequence[Sum]) -> Iterator[Sum]:
+    """Products of two totals, which are totals over pairs, where another total is one over the same pairs."""
+    pairs = {key_of(term) for one in sums for term in one.terms if len(term.over) > 1}
+    for one, other in itertools.combinations_with_replacement(sums, 2):
+        terms = []
+        for mine, theirs in itertools.product(one.terms, map(_apart, other.terms)):
+            product = as_number(term_of(mine.row) * term_of(theirs.row))
+            terms.append(Term(mine.over + theirs.over, conjunction((mine.guard, theirs.guard)), product))
+        if terms and all(key_of(term) in pairs for term in terms):
+            yield Sum(one.value * other.value, tuple(terms))
+
+
+def _apart(term: Term) -> Term:
+    """The same term of other variables."""
+    over = tuple(Variable(one.atom, variable(one.atom.type, f"{one.atom.name}*{n}")) for n, one in enumerate(term.over))
+    pairs = [
+        pair
+        for mine, other in zip(term.over, over, strict=True)
+        for pair in zip(constants(mine.row), constants(other.row), strict=True)
+    ]
+    return Term(over, z3.substitute(term.guard, *pairs), renamed(term.row, pairs)) if pairs else term
 
 
 class _Comparison:
     def __init__(self, sums: Sequence[Sum], given: Sequence[Truth], budget: Budget) -> None:
         self.sums, self.given, self.budget = sums, list(given), budget
-        self.choices: dict[tuple[str, ...], tuple[Variable, ...]] = {}
-        for one in sums:
-            for key, (over, _) in one.summands.items():
-                self.choices.setdefault(key, over)
+        terms = [term for one in sums for term in one.terms]
+        self.choices = {tuple(v.atom.name for v in over): over for over in choices(terms, ())}
+        self.summands = {(id(one), key): _summand(one, over) for one in sums for key, over in self.choices.items()}
         self.names = {key: constants_in(self._summand(one, key) for one in sums) for key in self.choices}
+        self.vectors: dict[int, list[Fraction | None]] = {}
         chance = random.Random(0)
         self.samples = [(key, self._sample(key, chance)) for key in self.choices for _ in range(SAMPLES)]
 
@@ -86,10 +114,12 @@ class _Comparison:
         return [(one, _some_value(one, most, chance)) for one in self.names[key]]
 
     def _summand(self, one: Sum, key: tuple[str, ...]) -> Any:
-        return one.summands[key][1] if key in one.summands else z3.IntVal(0)
+        return self.summands[id(one), key]
 
     def _vector(self, one: Sum) -> list[Fraction | None]:
-        return [_number_at(self._summand(one, key), sample) for key, sample in self.samples]
+        known = self.vectors.setdefault(id(one), [])
+        known += [_number_at(self._summand(one, key), sample) for key, sample in self.samples[len(known) :]]
+        return known
 
     def _always(self, claim: Any) -> dict[tuple[str, ...], Any] | None:
         """None if the claim, a function of a bag of atoms, holds for every choice; else a model for one."""
@@ -135,25 +165,37 @@ class _Comparison:
         parts = [_times(f, self._summand(other, key)) for f, other in zip(factors, basis, strict=True) if f]
         return z3.Sum(*parts) if parts else z3.IntVal(0)
 
-    def inequalities(self) -> Iterator[Truth]:
+    def inequalities(self, sums: Sequence[Sum]) -> Iterator[Truth]:
         """Which totals are not negative, not above another one, or nothing without another one."""
         counts = []
-        for one in self.sums:
+        for one in sums:
             if self._always(lambda key, s=one: self._summand(s, key) >= 0) is None:
                 yield one.value >= 0
                 counts.append(one)
             elif self._always(lambda key, s=one: self._summand(s, key) <= 0) is None:
                 yield one.value <= 0
-        for one, other in itertools.permutations(self.sums, 2):
+        for one, other in itertools.permutations(sums, 2):
             if self._always(lambda key, s=one, t=other: self._summand(s, key) <= self._summand(t, key)) is None:
                 yield one.value <= other.value
         for count in counts:
-            for one in self.sums:
+            for one in sums:
                 if one is not count and self._always(lambda key, s=one, c=count: self._counted(s, c, key)) is None:
                     yield z3.Implies(count.value == 0, one.value == 0)
 
     def _counted(self, one: Sum, count: Sum, key: tuple[str, ...]) -> Truth:
         return z3.Implies(self._summand(one, key) != 0, self._summand(count, key) >= 1)
+
+
+def _summand(one: Sum, over: tuple[Variable, ...]) -> Any:
+    """What a choice of rows adds to a total."""
+    key = tuple(variable.atom.name for variable in over)
+    parts = [
+        z3.If(guard, term_of(row), 0)
+        for term in one.terms
+        if key_of(term) == key
+        for guard, row in instances(term, over)
+    ]
+    return z3.Sum(*parts) if parts else z3.IntVal(0)
 
 
 def _times(factor: Fraction, term: Any) -> Any:

@@ -5,8 +5,8 @@
 A filter is a guard, a map is another row, a product has the variables of both, a union has the terms of both; and each
 path through a Python function is a term of its own. A row is in the result as often as the terms say.
 
-Of a distinct or grouped relation only the rows are known, not where they come from: a variable ranges over it as it
-does over an input.
+Of a distinct relation only the rows are known, not where they come from: a variable ranges over it as it does over an
+input. A grouped relation is its distinct keys, and functions of the key for what its rows are summed up to.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ from streamtight.program.relation import (
     Total,
     Union,
 )
-from streamtight.solver.ask import Budget
+from streamtight.solver.ask import Budget, prove
 from streamtight.solver.sql import Reading, row_type
-from streamtight.solver.symbolic import Symbolic, SymbolicBool, check_reading, read
+from streamtight.solver.symbolic.read import check_reading, read
+from streamtight.solver.symbolic.values import Symbolic, SymbolicBool, term_of
 from streamtight.solver.values import (
     YES,
     Maybe,
@@ -49,8 +50,11 @@ from streamtight.solver.values import (
     conjunction,
     constants,
     either,
+    fitted,
     joined,
     negation,
+    normal,
+    renamed,
     type_of,
     variable,
 )
@@ -58,30 +62,89 @@ from streamtight.solver.values import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """What variables range over: an input, or a distinct or grouped relation."""
+    """What variables range over: an input, or a relation of which only the rows are known."""
 
     name: str
     type: Any
     relation: Relation
     of: Bag | None = None
-    """What a distinct or grouped relation is made of."""
+    """What a distinct relation is made of."""
     member: Any = None
     """The predicate of Z3 that says whether a row is in it."""
-    known: Callable[[Row], Sequence[Truth]] | None = None
-    """What else is known of each of its rows."""
+    groups: tuple[Group, ...] = ()
+    """What is summed up for its rows, which are keys."""
+    asked: tuple[Callable[[Row], Truth], ...] = ()
+    """What is true of all its rows, since it was asked of them before."""
 
     @property
     def inner(self) -> Bag:
         """What it is made of; nothing for an input."""
         return Bag(()) if self.of is None else self.of
 
+    @property
+    def is_distinct(self) -> bool:
+        """Whether it holds each row once, and is known by what it is made of."""
+        return self.of is not None and not isinstance(self.relation, First)
+
     def contains(self, row: Row) -> Truth:
         """Whether this row is in it."""
-        return self.member(*constants(row)) if self.member is not None else YES
+        return self.member(*fitted(row, self.type)) if self.member is not None else YES
+
+    def is_row(self, row: Row) -> Truth:
+        """Whether a variable is a row of it, and its values those that stand for such a row."""
+        return conjunction((self.contains(row), normal(row)))
 
     def facts(self, row: Row) -> list[Truth]:
         """What is known of a row that is in it."""
-        return [self.contains(row), *(self.known(row) if self.known is not None else ())]
+        return [self.contains(row), normal(row), *(group.count(row) >= 1 for group in self.groups)]
+
+    def unique(self, row: Row) -> list[Row]:
+        """The parts of a row, each of which no other row of it shares."""
+        if self.is_distinct:
+            return [row]
+        keys = self.relation.keys if isinstance(self.relation, Input) else ()
+        return [tuple(row[place] for place in key) for key in keys]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Rows that are summed up for each key: the values are functions of the key.
+
+    For a key without rows a sum is 0, and other values are whatever they are.
+    """
+
+    name: str
+    keyed: Bag
+    """The rows, each with its key before it."""
+    key: Any
+    """The type of a key."""
+    summaries: tuple[Summary, ...]
+    types: tuple[Any, ...]
+    """The type of the value of each summary."""
+
+    def values(self, key: Row) -> tuple[Row, ...]:
+        """What the rows with this key are summed up to."""
+        return self.at(fitted(key, self.key))
+
+    def at(self, key: Sequence[Any]) -> tuple[Row, ...]:
+        """The same, for a key as terms."""
+        return tuple(_of_key(variable(type_, f"{self.name}.{n}"), key) for n, type_ in enumerate(self.types))
+
+    def count(self, key: Row) -> Any:
+        """How many rows have this key."""
+        return self.count_at(fitted(key, self.key))
+
+    def count_at(self, key: Sequence[Any]) -> Any:
+        """The same, for a key as terms."""
+        return term_of(_of_key(variable(int, f"{self.name}.rows"), key))
+
+
+def _of_key(value: Row, key: Sequence[Any]) -> Row:
+    """A value as a function of a key: each of its constants is one."""
+    if not key:
+        return value
+    sorts = [part.sort() for part in key]
+    return renamed(value, [(c, z3.Function(c.decl().name(), *sorts, c.sort())(*key)) for c in constants(value)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +186,10 @@ class Meaning:
         self._name = name
         self._numbers = itertools.count()
         self._atoms: dict[object, Atom] = {}
+        self.groups: dict[str, Group] = {}
+        """By the names of the functions that stand for their values."""
+        self.members: dict[str, Atom] = {}
+        """By the names of the predicates that say what is in them."""
         self._checked: set[tuple[int, str]] = set()
 
     # -- relations ---------------------------------------------------------------------------------------------------
@@ -161,7 +228,7 @@ class Meaning:
             full = name if of is None else f"{self._name}{name}{next(self._numbers)}"
             sorts = [constant.sort() for constant in constants(variable(type_, "?"))]
             member = z3.Function(f"in {full}", *sorts, z3.BoolSort()) if sorts else None
-            self._atoms[key] = Atom(full, type_, relation, of, member)
+            self._atoms[key] = self.members[f"in {full}"] = Atom(full, type_, relation, of, member)
         return self._atoms[key]
 
     def variable(self, atom: Atom) -> Variable:
@@ -204,7 +271,7 @@ class Meaning:
             for other in right.terms:
                 here = conjunction((term.guard, other.guard))
                 met = self._truth(matches, (term.row, other.row), here, "the condition of a join")
-                there = conjunction((*(one.atom.contains(one.row) for one in other.over), other.guard, met))
+                there = conjunction((*(one.atom.is_row(one.row) for one in other.over), other.guard, met))
                 bound = [constant for one in other.over for constant in constants(one.row)]
                 found.append(z3.Exists(bound, there) if bound else there)
             is_met = either(*found)
@@ -213,10 +280,57 @@ class Meaning:
 
     def _grouped(self, relation: Grouped, bag: Bag, key: Callable[..., Any], summaries: Sequence[Summary]) -> Bag:
         keyed = self._keyed(bag, key)
-        key_type = joined(type_of(term.row[0]) for term in keyed.terms)
-        types = [self.type_of_summary(summary, keyed) for summary in summaries]
-        atom = self.atom(relation, "groups", (key_type, *types), relation, keyed)
-        return replace(self._whole(atom), failures=keyed.failures)
+        atom = self._atoms.get(relation)
+        if atom is None:
+            group = self.group(f"{self._name}group{next(self._numbers)}", keyed, tuple(summaries))
+            keys = Bag(tuple(replace(term, row=term.row[0]) for term in keyed.terms))
+            atom = replace(self.atom(relation, "keys", group.key, relation, keys), groups=(group,))
+            self._atoms[relation] = atom
+        one = self.variable(atom)
+        row = (one.row, *atom.groups[0].values(one.row))
+        failures = [*keyed.failures, *self.failing(keyed, summaries)]
+        return Bag((Term((one,), YES, row),), tuple(failures))
+
+    def group(self, name: str, keyed: Bag, summaries: tuple[Summary, ...]) -> Group:
+        """Rows, each with its key before it, that are summed up for each key."""
+        key = joined(type_of(term.row[0]) for term in keyed.terms)
+        types = tuple(self.type_of_summary(summary, keyed) for summary in summaries)
+        plain = tuple(map(self._plain, summaries, types))
+        made = Group(name, keyed, key, plain, types)
+        self.enter(made)
+        return made
+
+    def _plain(self, summary: Summary, type_: Any) -> Summary:
+        """The same summary; one that keeps the greater of two values, or the smaller, as such."""
+        if not isinstance(summary, Fold) or not summary.needs_row or type_ not in (int, float, str):
+            return summary
+        a, b = variable(type_, "?a"), variable(type_, "?b")
+        paths = list(self.applied(summary.merge, (a, b), YES))
+        for greatest in (True, False):
+            most = z3.If((term_of(a) >= term_of(b)) if greatest else (term_of(a) <= term_of(b)), term_of(a), term_of(b))
+            if all(
+                raised is None and prove(z3.Implies(guard, term_of(result) == most), seconds=self.budget.left).proved
+                for guard, result, raised in paths
+            ):
+                return Extreme(summary.value or _itself, greatest, summary.name)
+        return summary
+
+    def enter(self, group: Group) -> None:
+        """From now on its names mean this group."""
+        values = enumerate(group.types)
+        names = [c.decl().name() for n, type_ in values for c in constants(variable(type_, f"{group.name}.{n}"))]
+        self.groups.update(dict.fromkeys([*names, f"{group.name}.rows"], group))
+
+    def failing(self, keyed: Bag, summaries: Sequence[Summary]) -> Iterator[Term]:
+        """When what is added to a summary cannot be found for a row."""
+        for summary in summaries:
+            function = summary.number if isinstance(summary, Total) else summary.value
+            if function is None:
+                continue
+            for term in keyed.terms:
+                for guard, _, raised in self.applied(function, (term.row[1],), term.guard):
+                    if raised is not None:
+                        yield Term(term.over, conjunction((term.guard, guard)), type(raised).__name__)
 
     def _keyed(self, bag: Bag, key: Callable[..., Any]) -> Bag:
         """Each row with its key before it."""
@@ -234,7 +348,8 @@ class Meaning:
         """The type of what a summary gives; the rows of the bag have their keys before them."""
         match summary:
             case Total(number):
-                return joined(self._results(number, keyed)) or int
+                found = list(self._results(number, keyed))
+                return float if float in found else int if set(found) <= {int, bool} else joined(found)
             case Extreme(value):
                 return joined(self._results(value, keyed))
             case Fold(start, needs_row=False):
@@ -307,6 +422,10 @@ class Meaning:
                 )
             met.append(conjunction((guard, truth_of(result))))
         return either(*met)
+
+
+def _itself(row: Any) -> Any:
+    return row
 
 
 def truth_of(result: Any) -> Truth:

@@ -20,14 +20,14 @@ from typing import Any, TypeAlias
 import z3
 
 from streamtight.errors import UnsupportedError
-from streamtight.solver.symbolic import (
+from streamtight.solver.symbolic.trees import value_in
+from streamtight.solver.symbolic.values import (
     Symbolic,
     SymbolicBool,
     SymbolicFloat,
     SymbolicInt,
     SymbolicStr,
     term_of,
-    value_in,
 )
 
 Row = Any
@@ -146,14 +146,12 @@ def type_of(row: Row) -> Any:
 
 def joined(types_: Iterable[Any]) -> Any:
     """The narrowest type that has the values of all these; NoneType if there are none."""
-    return functools.reduce(_join, types_, _NOTHING) or type(None)
-
-
-_NOTHING: Any = ()
+    listed = list(types_)
+    return functools.reduce(_join, listed) if listed else type(None)
 
 
 def _join(one: Any, other: Any) -> Any:
-    if one is _NOTHING or one == other:
+    if one == other:
         return other
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
         return tuple(map(_join, one, other))
@@ -226,6 +224,59 @@ def constants(row: Row) -> list[Any]:
     if isinstance(row, Maybe):
         return [row.null, row.value._term]
     return [row._term] if isinstance(row, Symbolic) else []
+
+
+def fitted(row: Row, type_: Any) -> list[Any]:
+    """The terms of a row, one for each constant of a variable of this type; what is None has one and the same value.
+
+    >>> fitted((None, 3), (int | None, int | None))
+    [True, 0, False, 3]
+    """
+    if isinstance(type_, tuple):
+        if not isinstance(row, tuple) or len(row) != len(type_):
+            raise UnsupportedError("a row", needed=f"one like {type_!r}", came=repr(row), hint="rows of one shape")
+        return [term for part, kind in zip(row, type_, strict=True) for term in fitted(part, kind)]
+    like = constants(variable(type_, "?"))
+    if not like:
+        return []
+    if isinstance(row, Maybe) and z3.is_const(row.null) and z3.is_const(row.value._term) and len(like) == 2:
+        return [row.null, row.value._term]  # of a variable: see `normal`
+    null, value = _split(row)
+    sort = like[-1].sort()
+    default = _DEFAULTS[sort.kind()]
+    term = default if value is None else _as_sort(value, sort)
+    if len(like) == 1:
+        if not z3.is_false(null):
+            raise UnsupportedError("a row", needed=f"one like {type_!r}", came=repr(row), hint="no None")
+        return [term]
+    return [null, term if z3.is_false(null) else default if z3.is_true(null) else z3.If(null, default, term)]
+
+
+def normal(row: Row) -> Truth:
+    """That what is None in a variable has one and the same value, which says nothing about the row."""
+    if isinstance(row, tuple):
+        return conjunction(map(normal, row))
+    if isinstance(row, Maybe):
+        return z3.Implies(row.null, row.value._term == _DEFAULTS[row.value._term.sort().kind()])
+    return YES
+
+
+_DEFAULTS = {
+    z3.Z3_INT_SORT: z3.IntVal(0),
+    z3.Z3_BOOL_SORT: NO,
+    z3.Z3_REAL_SORT: z3.RealVal(0),
+    z3.Z3_SEQ_SORT: z3.StringVal(""),
+}
+
+
+def _as_sort(term: Any, sort: Any) -> Any:
+    if term.sort() == sort:
+        return term
+    if sort.kind() == z3.Z3_INT_SORT and z3.is_bool(term):
+        return number(term)
+    if sort.kind() == z3.Z3_REAL_SORT and (z3.is_bool(term) or z3.is_int(term)):
+        return z3.ToReal(number(term))
+    raise UnsupportedError("a row", needed=str(sort), came=str(term.sort()), hint="rows of one type")
 
 
 def constants_in(terms: Iterable[Any]) -> list[Any]:
