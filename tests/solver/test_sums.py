@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ import z3
 
 from streamtight.program.relation import Each, How, Input, Product, Relation
 from streamtight.solver.ask import Budget, prove
-from streamtight.solver.sums import Sum, facts, summands
-from streamtight.solver.terms import Meaning
+from streamtight.solver.sums import Sum, facts, valued
+from streamtight.solver.terms import Meaning, Term
 
 R, S = Input("r", int), Input("s", int)
 POSITIVE = Each(R, lambda x: x > 0, How.FILTER)
@@ -19,11 +20,13 @@ POSITIVE = Each(R, lambda x: x > 0, How.FILTER)
 def known(**totals: tuple[Relation, Any]) -> list[Any]:
     budget = Budget(10)
     meaning = Meaning(budget)
-    sums = [
-        Sum(z3.Int(name), summands(meaning, meaning.bag(of), number, z3.BoolVal(True)))
-        for name, (of, number) in totals.items()
-    ]
-    return list(facts(sums, budget=budget))
+
+    def numbers(of: Relation, number: Any) -> tuple[Term, ...]:
+        pairs = [replace(term, row=((), term.row)) for term in meaning.bag(of).terms]
+        return tuple(replace(term, row=term.row[1]) for term in valued(meaning, pairs, number))
+
+    sums = [Sum(z3.Int(name), numbers(*total)) for name, total in totals.items()]
+    return [fact for found in facts(sums, budget=budget) for fact in found]
 
 
 def follows(claim: Any, given: list[Any]) -> bool:
@@ -44,6 +47,8 @@ a, b, c = z3.Ints("a b c")
         ({"a": (Product(R, S), lambda p: p[0] * p[1]), "b": (Product(S, R), lambda p: p[0] * p[1])}, a == b),
         ({"a": (Product(R, R), lambda p: p[0] - p[1])}, a == 0),
         ({"a": (Product(R, R), lambda p: p[0]), "b": (Product(R, R), lambda p: p[1])}, a == b),
+        ({"a": (R, lambda x: x), "b": (S, lambda x: x), "c": (Product(R, S), lambda p: p[0] * p[1])}, c == a * b),
+        ({"a": (R, lambda x: x), "c": (Product(R, R), lambda p: p[0] * p[1])}, c == a * a),
     ],
 )
 def test_what_holds_of_every_row_holds_of_the_sums(totals: Any, claim: Any):

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 from streamtight.errors import EncodingError, UnsupportedError
 from streamtight.solver.ask import Budget, prove
-from streamtight.solver.symbolic.admit import require_readable
+from streamtight.solver.symbolic.admit import Composed, fingerprint, require_readable
+from streamtight.solver.symbolic.known import with_known_len
 from streamtight.solver.symbolic.paths import NotReadable, Path
 from streamtight.solver.symbolic.read import check_reading, explore, read
 from streamtight.solver.symbolic.trees import cases, fresh, value_in
@@ -1330,3 +1331,91 @@ def test_random_expressions_are_read_as_python_calculates_them(text):
         point = list(zip(terms, map(term_of, values), strict=True))
         (taken,) = [path for path in paths if plain(z3.substitute(path.guard, *point))]
         assert outcome_of(taken, point) == outcome(function, *values)
+
+
+# -- functions made of others ----------------------------------------------------------------------------------------
+
+
+def test_a_composed_function_is_read_through_its_parts():
+    def make(twin, first, second):
+        return lambda x: second(first(x))
+
+    composed = Composed(make, lambda x: x + 1, lambda x: -x if x < 0 else x, besides=())
+    x, _ = fresh(int, "x")
+
+    paths = read(composed, [x], budget=Budget(5))
+
+    assert len(paths) == 2
+    check_reading(composed, paths, [x])
+    assert composed(-5) == 4
+
+
+def test_what_a_part_of_a_composed_function_may_not_do_is_refused_with_its_line():
+    composed = Composed(lambda twin, part: part, lambda x: hash((x,)), besides=())
+    x, _ = fresh(int, "x")
+
+    with pytest.raises(NotReadable, match="hash") as caught:
+        read(composed, [x], budget=Budget(5))
+
+    assert caught.value.line == sys._getframe().f_lineno - 6
+
+
+def test_functions_of_the_same_code_and_captures_have_one_fingerprint():
+    def adding(n: object) -> object:
+        return lambda x: x + n
+
+    assert fingerprint(adding(1)) == fingerprint(adding(1))
+    assert fingerprint(adding(1)) != fingerprint(adding(2))
+    assert fingerprint(adding(1)) != fingerprint(adding(True))
+    assert fingerprint(adding(adding(1))) == fingerprint(adding(adding(1)))
+
+    def itself(n: int) -> int:
+        return itself(n - 1) if n else 0
+
+    assert fingerprint(itself) == fingerprint(itself)
+
+
+def test_a_fingerprint_is_another_one_if_what_is_reached_by_name_has_changed():
+    table: dict[str, object] = {"limit": 1, "helper": lambda x: x}
+    function = compiled("f = lambda x: helper(x) > limit", **table)
+    names = function.__globals__
+    before = fingerprint(function)
+
+    assert fingerprint(function) == before
+    names["limit"] = 2
+    changed = fingerprint(function)
+    assert changed != before
+    names["helper"] = lambda x: x + 1
+    assert fingerprint(function) not in (before, changed)
+
+
+def test_a_fingerprint_sees_into_lists_that_are_captured():
+    known = [1, 2]
+    before = fingerprint(lambda x: x in known)
+
+    known.append(3)
+
+    assert fingerprint(lambda x: x in known) != before
+
+
+def test_a_program_that_is_run_as_it_is_may_ask_for_the_length_of_a_symbolic_text():
+    text, _ = fresh(str, "text")
+
+    def program(text: Any) -> Any:
+        return len(text) + len("ab")
+
+    paths = explore(lambda: with_known_len(program)(text), budget=Budget(5))
+
+    assert prove(term_of(paths[0].result) == z3.Length(text._term) + 2, seconds=5).proved
+    assert with_known_len(program)("c") == 3
+
+
+def test_a_list_comprehension_with_captured_values_means_the_same():
+    limit, words = 3, {"a": 1}
+
+    def function(x: int) -> Any:
+        inside = 2
+        return sum([y * inside + words["a"] for y in (x, limit) if y < limit + inside] + [z for z in [1]])
+
+    x, _ = fresh(int, "x")
+    check_reading(function, read(function, [x], budget=Budget(5)), [x])

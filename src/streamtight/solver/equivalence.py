@@ -8,7 +8,7 @@ terms were made simpler (normal.py); what is known of sums and folds is found wh
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,19 +16,36 @@ import z3
 
 from streamtight.errors import EncodingError, StreamtightError, UnsupportedError
 from streamtight.program.relation import Aggregate, First, Fold, Grouped, NoRowError, Place, Relation, Summary
-from streamtight.solver import laws
+from streamtight.solver import laws, machines
 from streamtight.solver.ask import Answer, Budget, prove
 from streamtight.solver.bags import Difference, same_bags, same_failures, same_sets
-from streamtight.solver.normal import Narrowing, flat, is_duplicate_free, with_asked, with_atom, without_determined
+from streamtight.solver.normal import (
+    Narrowing,
+    flat,
+    is_duplicate_free,
+    unfolded,
+    with_asked,
+    with_atom,
+    without_determined,
+)
 from streamtight.solver.summaries import Application, Summaries, applications
 from streamtight.solver.symbolic.read import explore
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term
-from streamtight.solver.values import NO, Row, Truth, conjunction, constants, same, variable
+from streamtight.solver.values import NO, Row, Truth, conjunction, same, variable
 
 Value = Callable[[Aggregate], Any]
 RelationOf = Callable[[Any], tuple[str, Relation] | None]
 """Tells a result that is a relation, and as what, from a value."""
 
+METHODS = {
+    "rows": "rows compared one by one",
+    "sets": "what comes once at most compared as sets",
+    "sums": "totals compared by what each row adds",
+    "groups": "groups compared for an arbitrary key",
+    "folds": "folds compared by an invariant of their states",
+    "values": "values compared",
+}
+"""How programs are proved to be equal."""
 QUICK = 0.5
 """So many seconds for a question that only helps."""
 
@@ -56,14 +73,22 @@ class Outcome:
 class Equivalence:
     """Reads programs and compares them, in a number of seconds."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, *, overflows: bool = False) -> None:
         self.budget = budget
-        self.meaning = Meaning(budget)
+        self.meaning = Meaning(budget, overflows=overflows)
         self.methods: set[str] = set()
-        """What was needed for the proof, in the words of a verdict."""
+        """What was needed for the proof: names of `METHODS`."""
+        self.paper_class = ""
         self._narrowing = Narrowing(self.meaning)
         self._summaries = Summaries(self.meaning, budget, self._simple, self._common)
         self._equal_atoms: dict[tuple[str, str], bool] = {}
+        self._unique: dict[str, bool] = {}
+
+    @property
+    def proof(self) -> str:
+        """How the programs were proved to be equal, and their class in the paper of SparkLite, if they have one."""
+        told = "; ".join(text for name, text in METHODS.items() if name in self.methods) or "nothing comes out of both"
+        return f"{self.paper_class}: {told}" if self.paper_class else told
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -109,7 +134,36 @@ class Equivalence:
             found = self._pair(one, other, relation_of)
             if found is not None:
                 return found
+        self.paper_class = self._class_of(left, right, relation_of)
         return None
+
+    def _class_of(self, left: Sequence[Outcome], right: Sequence[Outcome], relation_of: RelationOf) -> str:
+        """The class of Table 1 of the paper, whose programs have no groups."""
+        relations = [one.aggregate.of for outcome in (*left, *right) for one in outcome.aggregates]
+        results = [relation_of(outcome.result) for outcome in (*left, *right)]
+        relations += [found[1] for found in results if found is not None]
+        if any(map(_sums_up, relations)):
+            return ""
+        sides = [{_place_of(one) for outcome in side for one in outcome.aggregates} for side in (left, right)]
+        most = max(map(len, sides))
+        if most == 0:
+            return "NoAgg"
+        if most > 1:
+            return "Agg^n"
+        if any(found is not None for found in results):
+            return "Agg1R"
+        return "AggPairSync1" if self._is_synchronous(left, right) else "Agg1"
+
+    def _is_synchronous(self, left: Sequence[Outcome], right: Sequence[Outcome]) -> bool:
+        """Whether two steps of both folds are as one (Definition 1 of the paper)."""
+        known = [one for side in (left, right) for one in side[0].aggregates]
+        if len(known) != 2:
+            return False
+        try:
+            made = [self._summaries.machine_of(Application(one.group, ()), f"?{n}") for n, one in enumerate(known)]
+            return machines.is_synchronous(made, budget=self.budget.part(QUICK))
+        except UnsupportedError:
+            return False
 
     def _pair(self, left: Outcome, right: Outcome, relation_of: RelationOf) -> Difference | None:
         known = (*left.aggregates, *right.aggregates)
@@ -155,7 +209,7 @@ class Equivalence:
     def _claimed(self, known: Sequence[Known], claim: Truth, given: Sequence[Truth], text: str) -> Difference | None:
         answer = self._ask(claim, given)
         if answer.proved:
-            self.methods.add("sums" if known else "values")
+            self.methods |= set() if known else {"values"}
             return None
         return Difference(text if answer.refuted else f"{text}, or the solver does not find out: {answer.reason}")
 
@@ -175,7 +229,7 @@ class Equivalence:
             facts += found
             answer = prove(claim, given=[*given, *facts], seconds=min(self.budget.left, 2.0)) if found else answer
             if answer.proved:
-                self.methods.add("groups")
+                self.methods.add("groups" if any(one.key for one in groups) else "sums")
                 return answer
         axioms = self._summaries.axioms([claim, *given])
         known = [*given, *facts, *axioms]
@@ -244,6 +298,7 @@ class Equivalence:
 
     def same_relations(self, left: Relation, right: Relation, given: Sequence[Truth]) -> Difference | None:
         """None if the relations are proved to have the same rows, as often."""
+        self.paper_class = "" if _sums_up(left) or _sums_up(right) else "NoAgg"
         one, other = self.meaning.bag(left), self.meaning.bag(right)
         failures = [flat(Bag(bag.failures), self.meaning).terms for bag in (one, other)]
         found = same_failures(failures[0], failures[1], self._asking(given))
@@ -251,6 +306,7 @@ class Equivalence:
 
     def _same_bags(self, left: Bag, right: Bag, given: Sequence[Truth]) -> Difference | None:
         ask = self._asking(given)
+        left, right = (replace(bag, terms=tuple(self._unfolded(bag.terms))) for bag in (left, right))
         mine, theirs = self._common([[self._simple(term) for term in bag.terms] for bag in (left, right)])
         one, other = replace(left, terms=tuple(mine)), replace(right, terms=tuple(theirs))
         found = same_bags(one, other, ask)
@@ -263,6 +319,20 @@ class Equivalence:
             self.methods.add("sets")
             return None
         return found
+
+    def _unfolded(self, terms: Sequence[Term]) -> Iterator[Term]:
+        """The same terms; where nothing would come twice anyway, to make it distinct is to do nothing."""
+        for term in terms:
+            one = next((each for each in term.over if each.atom.is_distinct and self._is_unique(each.atom)), None)
+            if one is None:
+                yield term
+            else:
+                yield from self._unfolded(list(unfolded(term, one, self.meaning)))
+
+    def _is_unique(self, atom: Atom) -> bool:
+        if atom.name not in self._unique:
+            self._unique[atom.name] = is_duplicate_free(Bag(atom.inner.terms), self.meaning, self._quick)
+        return self._unique[atom.name]
 
     def _simple(self, term: Term) -> Term:
         return self._narrowing.term(without_determined(term, self.meaning, self._quick))
@@ -290,8 +360,7 @@ class Equivalence:
         return self._equal_atoms[pair]
 
     def _has_same_rows(self, one: Atom, other: Atom) -> bool:
-        sorts = [[c.sort() for c in constants(variable(atom.type, "?"))] for atom in (one, other)]
-        if sorts[0] != sorts[1] or one.is_distinct is not other.is_distinct:
+        if _leaves(one.type) != _leaves(other.type) or one.is_distinct is not other.is_distinct:
             return False
         if not one.is_distinct:
             return self._is_same_first(one, other)
@@ -328,6 +397,16 @@ class Equivalence:
 
 def _row(result: Any) -> Row:
     return tuple(_row(part) for part in result) if isinstance(result, tuple | list) else result
+
+
+def _sums_up(relation: Relation) -> bool:
+    """Whether groups or first rows are in it."""
+    return isinstance(relation, Grouped | First) or any(map(_sums_up, relation.parts))
+
+
+def _place_of(known: Known) -> tuple[Any, ...]:
+    """What the user wrote: a mean is one aggregate, though it is a sum and a count."""
+    return known.aggregate.place.file, known.aggregate.place.line, id(known.aggregate.of)
 
 
 def _require_foreign(error: Exception) -> None:

@@ -64,6 +64,11 @@ def is_well_defined(fold: Fold, state: Any, values: Sequence[Term], *, budget: B
     return Answer() if law.reachable(fold, state, values, laws) else worst
 
 
+def any_value(type_: Any) -> Term:
+    """Any value of a type, as what may be added to a fold."""
+    return Term((), YES, variable(type_, "?value"))
+
+
 class Law:
     """Compares what two ways of calling functions give, path by path."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import z3
 
 from streamtight.errors import UnsupportedError
-from streamtight.solver.ask import Budget, check
+from streamtight.solver.ask import Budget, check, prove
 from streamtight.solver.bags import instances
 from streamtight.solver.symbolic.values import Symbolic, term_of
 from streamtight.solver.terms import Atom, Bag, Meaning, Variable
@@ -66,6 +66,26 @@ def always(machines: Sequence[Machine], claim: Truth, *, given: Sequence[Truth] 
     rule(state, [here, z3.Not(claim)], z3.BoolVal(False))
     status, _ = check(solver, budget.left)
     return None if status == z3.unknown else bool(status == z3.sat)
+
+
+def is_synchronous(pair: Sequence[Machine], *, budget: Budget) -> bool:
+    """Whether for any two rows there is one that does to both machines, from their starts, what the two do in turn."""
+    [atom] = _atoms(pair)
+    u, v, w = (Variable(atom, variable(atom.type, f"?{name}")) for name in "uvw")
+
+    def after(machine: Machine, row: Variable, state: Sequence[Any]) -> list[Any]:
+        names = constants(machine.state)
+        terms = _terms(_stepped(machine, row), machine.state)
+        return [z3.substitute(term, *zip(names, state, strict=True)) for term in terms]
+
+    claims = []
+    for machine in pair:
+        start = _terms(machine.start, machine.state)
+        twice = after(machine, v, after(machine, u, start))
+        claims += [one == two for one, two in zip(after(machine, w, start), twice, strict=True)]
+    names = [constants(one.row) for one in (u, v, w)]
+    claim = z3.ForAll([*names[0], *names[1]], z3.Exists(names[2], conjunction(claims)))
+    return prove(claim, seconds=budget.left).proved
 
 
 def has_predicate(term: Any) -> bool:

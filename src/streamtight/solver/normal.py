@@ -152,15 +152,20 @@ def flat(bag: Bag, meaning: Meaning) -> Bag:
         one = next((each for each in term.over if each.atom.is_distinct), None)
         if one is None:
             done.append(term)
-            continue
-        for inner in one.atom.inner.terms:
-            made = apart(inner, meaning)
-            pairs = list(zip(constants(one.row), fitted(made.row, one.atom.type), strict=True))
-            guard = z3.substitute(term.guard, *pairs) if pairs else term.guard
-            others = tuple(each for each in term.over if each is not one)
-            row = renamed(term.row, pairs) if pairs else term.row
-            waiting.append(Term((*others, *made.over), conjunction((guard, made.guard)), row))
+        else:
+            waiting += unfolded(term, one, meaning)
     return replace(bag, terms=tuple(done))
+
+
+def unfolded(term: Term, one: Variable, meaning: Meaning) -> Iterator[Term]:
+    """The terms of what a variable ranges over in its place."""
+    others = tuple(each for each in term.over if each is not one)
+    for inner in one.atom.inner.terms:
+        made = apart(inner, meaning)
+        pairs = list(zip(constants(one.row), fitted(made.row, one.atom.type), strict=True))
+        guard = z3.substitute(term.guard, *pairs) if pairs else term.guard
+        row = renamed(term.row, pairs) if pairs else term.row
+        yield Term((*others, *made.over), conjunction((guard, made.guard)), row)
 
 
 def apart(term: Term, meaning: Meaning) -> Term:
@@ -221,7 +226,7 @@ class Narrowing:
             names = constants(one.row)
 
             def is_asked(row: Row) -> Truth:
-                return z3.substitute(asked, *zip(names, fitted(row, one.atom.type), strict=True))
+                return z3.substitute(asked, *zip(names, constants(row), strict=True))
 
             self._made[name] = replace(made, name=f"{made.name}'", groups=one.atom.groups, asked=(is_asked,))
         return self._made[name]

@@ -1,13 +1,17 @@
 """What SQL expressions mean for rows of which the values are not known: Spark's rules, in Z3.
 
 Every expression has three parts: when it is null, what it is if not, and when it raises. Integers are taken to be as
-large as need be: that none of them overflows is an assumption, which the verdict tells.
+large as need be: that none of them overflows is an assumption, which the verdict tells; or, if so wanted, an integer
+that does not fit raises as it does in Spark. Dates are days, and decimals are the numbers that they are.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import z3
@@ -35,6 +39,7 @@ from streamtight.program.expression import (
     Operation,
     Or,
     PythonUDF,
+    digits,
 )
 from streamtight.solver.symbolic.values import (
     REAL_NUMBERS,
@@ -49,6 +54,7 @@ from streamtight.solver.values import NO, YES, Maybe, Row, Truth, conjunction, e
 NO_OVERFLOW = "integers do not overflow"
 _SORTS = {
     **dict.fromkeys((*INTEGER_BITS, WHOLE), (SymbolicInt, z3.IntSort())),
+    "date": (SymbolicInt, z3.IntSort()),
     "boolean": (SymbolicBool, z3.BoolSort()),
     "double": (SymbolicFloat, z3.RealSort()),
     "string": (SymbolicStr, z3.StringSort()),
@@ -75,11 +81,12 @@ class Cell:
 
 
 class Reading:
-    """Reads expressions; notes what is assumed."""
+    """Reads expressions; notes what is assumed. `overflows` if integers that do not fit shall raise."""
 
-    def __init__(self, applied: Applied) -> None:
+    def __init__(self, applied: Applied, *, overflows: bool = False) -> None:
         self.assumptions: set[str] = set()
         self._applied = applied
+        self._overflows = overflows
 
     def cell(self, expression: Expression, row: Row) -> Cell:
         """What an expression means for this row."""
@@ -87,6 +94,8 @@ class Reading:
             case Column(path, type_):
                 for position in path:
                     row = row[position]
+                if type_ == "double":  # also if it is only compared: it may be NaN
+                    self.assumptions.add(REAL_NUMBERS)
                 return _of_leaf(row, type_)
             case Literal(constant, type_):
                 return _of_leaf(constant, type_)
@@ -136,30 +145,59 @@ class Reading:
         if source == target or source == "void":
             return of if source == target else Cell(YES, _default(target), of.fails)
         if target in numbers and source in (*numbers, "boolean"):
-            if source not in ("boolean",) and INTEGER_BITS.get(source, 99) > INTEGER_BITS.get(target, 99):
-                self.assumptions.add(NO_OVERFLOW)
-            return Cell(of.null, number(of.value), of.fails)
-        if target == "double" and source in (*numbers, "boolean"):
-            self.assumptions.add(REAL_NUMBERS)
-            return Cell(of.null, z3.ToReal(number(of.value)), of.fails)
-        if target == "boolean" and source in (*numbers, "double"):
+            narrow = source != "boolean" and INTEGER_BITS.get(source, 99) > INTEGER_BITS.get(target, 99)
+            made = Cell(of.null, number(of.value), of.fails)
+            return self._fitting(made, target, cast.mode, is_sum=source == WHOLE) if narrow else made
+        if target in numbers and (source == "double" or digits(source)):
+            cut = z3.If(of.value >= 0, z3.ToInt(of.value), -z3.ToInt(-of.value))
+            self.assumptions |= {REAL_NUMBERS} if source == "double" else set()
+            return self._fitting(Cell(of.null, cut, of.fails), target, cast.mode)
+        if (target == "double" or digits(target)) and (source in (*numbers, "boolean") or digits(source)):
+            self.assumptions |= {REAL_NUMBERS} if target == "double" else {NO_OVERFLOW}
+            value = number(of.value)
+            return Cell(of.null, z3.ToReal(value) if z3.is_int(value) else value, of.fails)
+        if target == "boolean" and (source in (*numbers, "double") or digits(source)):
             return Cell(of.null, of.value != 0, of.fails)
+        if target == "string" and source in numbers:
+            text = z3.If(of.value < 0, z3.Concat(z3.StringVal("-"), z3.IntToStr(-of.value)), z3.IntToStr(of.value))
+            return Cell(of.null, text, of.fails)
+        if target == "string" and source == "boolean":
+            return Cell(of.null, z3.If(of.value, z3.StringVal("true"), z3.StringVal("false")), of.fails)
         raise UnsupportedError(
             "cast", needed="a cast that the solver knows", came=f"{source} to {target}", hint="tight.compare"
+        )
+
+    def _fitting(self, cell: Cell, type_: str, mode: Mode, *, is_sum: bool = False) -> Cell:
+        """What an integer is in its type."""
+        bits = INTEGER_BITS.get(type_)
+        if not self._overflows or is_sum or bits is None:
+            # Whether a sum overflows also depends on the order in which its parts come together.
+            self.assumptions.add(NO_OVERFLOW)
+            return cell
+        outside = negation(in_range(cell.value, bits))
+        match mode:
+            case Mode.ANSI:
+                return Cell(cell.null, cell.value, either(cell.fails, conjunction((negation(cell.null), outside))))
+            case Mode.TRY:
+                return Cell(either(cell.null, outside), cell.value, cell.fails)
+        raise UnsupportedError(
+            type_, needed="integers that raise if they do not fit", came="ones that wrap around", hint="spark.sql.ansi"
         )
 
     def _arithmetic(self, expression: Arithmetic, row: Row) -> Cell:
         left, right = self.cell(expression.left, row), self.cell(expression.right, row)
         null, fails = either(left.null, right.null), either(left.fails, right.fails)
         a, b = left.value, right.value
-        self.assumptions.add(REAL_NUMBERS if expression.type == "double" else NO_OVERFLOW)
-        match expression.operation:
-            case Operation.ADD:
-                return Cell(null, a + b, fails)
-            case Operation.SUBTRACT:
-                return Cell(null, a - b, fails)
-            case Operation.MULTIPLY:
-                return Cell(null, a * b, fails)
+        if expression.type == "double":
+            self.assumptions.add(REAL_NUMBERS)
+        plain = {Operation.ADD: operator.add, Operation.SUBTRACT: operator.sub, Operation.MULTIPLY: operator.mul}
+        if expression.operation in plain:
+            made = Cell(null, plain[expression.operation](a, b), fails)
+            return made if expression.type == "double" else self._fitting(made, expression.type, expression.mode)
+        if digits(expression.type):
+            raise UnsupportedError(
+                expression.operation.value, needed="whole numbers or doubles", came=expression.type, hint="a cast"
+            )
         zero = b == 0
         if expression.mode is Mode.ANSI:
             fails = either(fails, conjunction((negation(null), zero)))
@@ -169,7 +207,7 @@ class Reading:
             case Operation.DIVIDE:
                 return Cell(null, a / b, fails)
             case Operation.DIV if z3.is_int(a):
-                return Cell(null, _truncated(a, b), fails)
+                return self._fitting(Cell(null, _truncated(a, b), fails), expression.type, expression.mode)
             case Operation.REMAINDER if z3.is_int(a):
                 return Cell(null, a - b * _truncated(a, b), fails)
             case Operation.PMOD if z3.is_int(a):
@@ -228,7 +266,24 @@ def row_type(type_: Any) -> Any:
     return type_
 
 
+def ranges(type_: Any, row: Row) -> Truth:
+    """That the integers of a row of a table fit into their types."""
+    found = []
+    for column, leaf in zip(type_, row, strict=True):
+        if isinstance(column, Field) and column.type in INTEGER_BITS:
+            value = leaf.value if isinstance(leaf, Maybe) else leaf
+            found.append(in_range(term_of(value), INTEGER_BITS[column.type]))
+    return conjunction(found)
+
+
+def in_range(value: Any, bits: int) -> Truth:
+    """Whether an integer fits into so many bits."""
+    return conjunction((value >= -(1 << bits - 1), value < 1 << bits - 1))
+
+
 def _sort(type_: str) -> tuple[Any, Any]:
+    if digits(type_):
+        return SymbolicFloat, z3.RealSort()
     if type_ not in _SORTS:
         raise UnsupportedError(
             f"the type {type_}", needed="whole numbers, double, boolean or string", came=type_, hint="tight.compare"
@@ -248,7 +303,10 @@ def _of_leaf(leaf: Any, type_: str) -> Cell:
     if leaf is None:
         return Cell(YES, _default(type_))
     null, value = (leaf.null, leaf.value) if isinstance(leaf, Maybe) else (NO, leaf)
-    term = term_of(value)
+    if isinstance(value, date):
+        term: Any = z3.IntVal(value.toordinal())
+    else:
+        term = z3.RealVal(str(value)) if isinstance(value, Decimal) else term_of(value)
     sort = _sort(type_)[1]
     if term.sort() != sort:
         if sort == z3.RealSort():

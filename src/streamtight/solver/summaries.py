@@ -197,7 +197,7 @@ class Summaries:
 
     def _taken_apart(self, term: Term, one: Variable, group: Group) -> list[Term] | None:
         """A sum over keys as one over rows, if what is added is linear in sums of the rows of each key."""
-        here = Application(group, tuple(fitted(one.row, group.key)))
+        here = Application(group, tuple(constants(one.row)))
         number = term_of(term.row)
         names = {part.get_id() for part in _subterms([number, term.guard])}
         used = [each for each in self._additions(group) if each.value(here).get_id() in names]
@@ -225,7 +225,7 @@ class Summaries:
         for factor, addition in zip(factors, used, strict=True):
             for inner in () if _is_zero(factor) else addition.terms:
                 row = apart(inner, self.meaning)
-                pairs = list(zip(constants(one.row), fitted(row.row[0], one.atom.type), strict=True))
+                pairs = list(zip(constants(one.row), fitted(row.row[0], group.key), strict=True))
                 guard = conjunction((z3.substitute(rest, *pairs) if pairs else rest, row.guard))
                 times = z3.substitute(factor, *pairs) if pairs else factor
                 product = sums.as_number(z3.simplify(times * term_of(row.row[1])))
@@ -262,6 +262,10 @@ class Summaries:
         told = z3.Implies(conjunction(kept), z3.substitute(claim, *pairs) if pairs else claim)
         return machines.always(self._with_common_atoms(made), told, budget=self.budget.part(3.0))
 
+    def machine_of(self, one: Application, name: str) -> machines.Machine:
+        """The machine of a group with one value."""
+        return self.machine(_Value(one, one.group.summaries[0], one.values[0]), name)
+
     def machine(self, one: _Value, name: str) -> machines.Machine:
         """The machine of a value, whose state has names of its own."""
         summary, bag = one.summary, one.of.bag
@@ -293,7 +297,7 @@ class Summaries:
             if one is None:
                 return None
             group = one.atom.groups[0]
-            key = tuple(fitted(one.row, group.key))
+            key = tuple(constants(one.row))
             results = [
                 (conjunction((term.guard, guard)), result)
                 for guard, result, raised in self.meaning.applied(summary.value, (term.row,), term.guard)

@@ -11,6 +11,7 @@ input. A grouped relation is its distinct keys, and functions of the key for wha
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ from streamtight.program.relation import (
     Union,
 )
 from streamtight.solver.ask import Budget, prove
-from streamtight.solver.sql import Reading, row_type
+from streamtight.solver.sql import Reading, ranges, row_type
 from streamtight.solver.symbolic.read import check_reading, read
 from streamtight.solver.symbolic.values import Symbolic, SymbolicBool, term_of
 from streamtight.solver.values import (
@@ -74,7 +75,7 @@ class Atom:
     groups: tuple[Group, ...] = ()
     """What is summed up for its rows, which are keys."""
     asked: tuple[Callable[[Row], Truth], ...] = ()
-    """What is true of all its rows, since it was asked of them before."""
+    """What is true of all its rows."""
 
     @property
     def inner(self) -> Bag:
@@ -95,8 +96,9 @@ class Atom:
         return conjunction((self.contains(row), normal(row)))
 
     def facts(self, row: Row) -> list[Truth]:
-        """What is known of a row that is in it."""
-        return [self.contains(row), normal(row), *(group.count(row) >= 1 for group in self.groups)]
+        """What is known of a variable that ranges over it."""
+        counts = (group.count_at(constants(row)) >= 1 for group in self.groups)
+        return [self.contains(row), normal(row), *counts, *(is_asked(row) for is_asked in self.asked)]
 
     def unique(self, row: Row) -> list[Row]:
         """The parts of a row, each of which no other row of it shares."""
@@ -180,8 +182,10 @@ class Bag:
 class Meaning:
     """Finds out what relations mean. Inputs and relations that are taken as a whole have one atom each."""
 
-    def __init__(self, budget: Budget, name: str = "") -> None:
+    def __init__(self, budget: Budget, name: str = "", *, overflows: bool = False) -> None:
         self.budget = budget
+        self.overflows = overflows
+        """Whether integers of SQL that do not fit into their type raise; else none is taken to be so large."""
         self.assumptions: set[str] = set()
         self._name = name
         self._numbers = itertools.count()
@@ -198,7 +202,10 @@ class Meaning:
         """Its terms, over variables that no other bag has."""
         match relation:
             case Input(name, type_):
-                return self._whole(self.atom(("input", name), name, row_type(type_), relation))
+                atom = self.atom(("input", name), name, row_type(type_), relation)
+                if self.overflows and row_type(type_) is not type_:
+                    atom = replace(atom, asked=(functools.partial(ranges, type_),))
+                return self._whole(atom)
             case Rows(rows):
                 return Bag(tuple(Term((), YES, row) for row in rows))
             case Each(of, function, how):
@@ -396,7 +403,7 @@ class Meaning:
     ) -> Iterator[tuple[Truth, Row, Exception | None]]:
         """The same for expressions of SQL, which have one path, and one on which they raise."""
         row = rows[0] if len(rows) == 1 else tuple(rows)
-        reading = Reading(self.applied)
+        reading = Reading(self.applied, overflows=self.overflows)
         expressions = (function.expression,) if isinstance(function, SqlValue) else function.expressions
         cells = [reading.cell(expression, row) for expression in expressions]
         self.assumptions |= reading.assumptions

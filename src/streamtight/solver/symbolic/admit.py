@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from streamtight.errors import StreamtightError
 from streamtight.solver.symbolic.captured import Members, Table
+from streamtight.solver.symbolic.groups import listed_over
 from streamtight.solver.symbolic.known import KNOWN, names_in
 from streamtight.solver.symbolic.paths import NotReadable, exploring, refuse
 from streamtight.solver.symbolic.values import StandIn, Symbolic, is_namedtuple, is_record
@@ -81,17 +82,23 @@ class Composed(StandIn):
 
     `make` is given the twin and what is admitted for the parts, and gives a function. `real` is the same function on
     known values, made of the parts themselves; if there is none, values that are known go through a twin, too.
+    `besides` is what else decides what it does: with the same parts and the same of this, it is the same function.
     """
 
     def __init__(
-        self, make: Callable[..., Callable[..., Any]], *parts: Any, real: Callable[..., Any] | None = None
+        self,
+        make: Callable[..., Callable[..., Any]],
+        *parts: Any,
+        besides: tuple[Any, ...],
+        real: Callable[..., Any] | None = None,
     ) -> None:
-        self._make, self._parts, self._real = make, parts, real
+        self.make, self.parts, self.besides = make, parts, besides
+        self._real = real
         self._own: Twin | None = None
 
     def admitted(self, twin: Twin) -> Callable[..., Any]:
         """The function, where the twin runs."""
-        return self._make(twin, *[twin.admit(part, getattr(part, "__name__", "a part")) for part in self._parts])
+        return self.make(twin, *[twin.admit(part, getattr(part, "__name__", "a part")) for part in self.parts])
 
     def __call__(self, *arguments: Any) -> Any:
         if self._real is not None:
@@ -103,7 +110,7 @@ class Composed(StandIn):
     @property
     def place(self) -> tuple[int | None, str | None]:
         """Where the first part that the user wrote begins."""
-        codes = [part.__code__ for part in self._parts if hasattr(part, "__code__")]
+        codes = [part.__code__ for part in self.parts if hasattr(part, "__code__")]
         return (codes[0].co_firstlineno, codes[0].co_filename) if codes else (None, None)
 
 
@@ -463,7 +470,10 @@ class Twin:
         # A variable of the function around it may hide a captured one of the same name.
         new = self._scan(code, _Names(known.globals, known.builtins, {}), names)
         self._place = place
-        return new
+        if code.co_name != "<listcomp>":
+            return new
+        names[_LISTED] = functools.partial(listed_over, self)
+        return _asked_before(new)
 
     def _questionable(self, instruction: dis.Instruction, code: types.CodeType) -> None:
         opname = instruction.opname
@@ -506,19 +516,92 @@ class Twin:
             self._refuse(f"uses the attribute {name}")
 
 
-def fingerprint(value: Any, around: tuple[object, ...] = ()) -> object:
-    """A key that functions of the same code and the same captured values share; of other things, their ids."""
-    if isinstance(value, types.FunctionType) and not any(value is one for one in around):
-        inside = (*around, value)
+def fingerprint(value: Any) -> object:
+    """A key that values share which act the same: functions of one code that reach the same by name.
+
+    Of what is not known, it is the id, which means something as long as the value lives.
+    """
+    return Fingerprints().of(value)
+
+
+_MOST_ITEMS = 200
+
+
+class Fingerprints:
+    """Walks through what functions reach; what was met before is known by its number.
+
+    As long as this lives, so does what it met, and no id in a key can come to mean something else.
+    """
+
+    def __init__(self) -> None:
+        self.met: dict[int, tuple[int, object]] = {}
+
+    def of(self, value: Any) -> object:
+        """The key of a value."""
+        if value is None or type(value) in (bool, int, float, str, bytes):
+            return (type(value).__name__, value)
+        if id(value) in self.met:
+            return ("met", self.met[id(value)][0])
+        self.met[id(value)] = (len(self.met), value)
+        if isinstance(value, Composed):
+            return ("composed", id(getattr(value.make, "__code__", value.make)), self.of((value.parts, value.besides)))
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        if type(value) in (tuple, list, set, frozenset, dict):
+            if len(value) > _MOST_ITEMS:
+                return (id(value), object())  # as good as no key
+            items = value.items() if type(value) is dict else value
+            return (type(value).__name__, *map(self.of, items))
+        if is_record(value):
+            parts = value if isinstance(value, tuple) else [getattr(value, f.name) for f in dataclasses.fields(value)]
+            return (id(type(value)), *map(self.of, parts))
+        if isinstance(value, functools.partial):
+            return ("partial", *map(self.of, (value.func, value.args, value.keywords)))
+        if isinstance(value, types.MethodType):
+            return ("method", self.of(value.__func__), self.of(value.__self__))
+        return id(value)
+
+    def _function(self, function: types.FunctionType) -> object:
         try:
-            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            captured = [cell.cell_contents for cell in function.__closure__ or ()]
         except ValueError:  # a variable without a value yet
-            return id(value)
-        parts = (*cells, value.__defaults__, tuple(sorted((value.__kwdefaults__ or {}).items())))
-        return ("function", id(value.__code__), id(value.__globals__), *(fingerprint(part, inside) for part in parts))
-    if value is None or type(value) in (bool, int, float, str, bytes):
-        return (type(value).__name__, value)
-    return tuple(fingerprint(part, around) for part in value) if type(value) is tuple else id(value)
+            return id(function)
+        reached = {name: function.__globals__.get(name) for name in sorted(_names_in(function.__code__))}
+        parts = (*captured, function.__defaults__, function.__kwdefaults__, reached)
+        return ("function", id(function.__code__), id(function.__globals__), *map(self.of, parts))
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    inner = [_names_in(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+_LISTED = "what a list comprehension gives"
+
+
+def _asked_before(comprehension: types.CodeType) -> types.CodeType:
+    """The code of a list comprehension, which is handed to the function that is named `_LISTED` with its iterator.
+
+    Before Python 3.12 a comprehension is a function of an iterator. This one has the same free variables.
+    """
+    free = ", ".join(comprehension.co_freevars)
+    text = f"""
+def around({free}):
+    def comprehension(items):
+        def inside(items):
+            return [{free}]
+        return listed(inside, items)
+"""
+    [around] = [code for code in compile(text, "<string>", "exec").co_consts if isinstance(code, types.CodeType)]
+    [outer] = [code for code in around.co_consts if isinstance(code, types.CodeType)]
+    [inner] = [code for code in outer.co_consts if isinstance(code, types.CodeType)]
+    if not comprehension.co_freevars == outer.co_freevars == inner.co_freevars:
+        return comprehension
+    return outer.replace(
+        co_name=comprehension.co_name,
+        co_names=tuple(_LISTED if name == "listed" else name for name in outer.co_names),
+        co_consts=tuple(comprehension if constant is inner else constant for constant in outer.co_consts),
+    )
 
 
 def _is_generator_expression(code: types.CodeType) -> bool:

@@ -124,10 +124,21 @@ class Group(Counted):
             if not start:
                 python_raises(TypeError("reduce() of empty iterable with no initial value"))
             return start[0]
-        if self._once:
-            refuse("uses reduce() of a set made of a group")
+        self._require_all("reduce()")
         parts = [self._origins.original(part, "reduce()") for part in (function, *start)]
         return self._asked("reduce", tuple(part for part, _ in parts), tuple(key for _, key in parts))
+
+    def reduced_by(self, function: Function, key: object, name: str, default: Any = _ABSENT) -> Any:
+        """What `min` or `max` with a key gives: a reduction by a function that no user wrote."""
+        self._use()
+        if self._ask is None:
+            return self.extreme(name, default)
+        self._require_all(f"{name}()")
+        return self._asked("reduce", (function,), (key,))
+
+    def _require_all(self, name: str) -> None:
+        if self._once:
+            refuse(f"uses {name} of a set made of a group")
 
     def _asked(self, kind: str, fold: tuple[Any, ...] = (), keys: tuple[object, ...] = (), of_none: Any = None) -> Any:
         if self._ask is None:
@@ -263,6 +274,14 @@ def group_over(items: object, *, all_of_it: bool = True) -> Group | None:
             _partly_used.add(items)
         return made
     return None
+
+
+def listed_over(origins: Origins, comprehension: Step, items: object) -> Any:
+    """What a list comprehension gives: a list, or for a group what is made of it."""
+    if not isinstance(items, _Elements) or items.running is not None:
+        return comprehension(items)  # type: ignore[arg-type]
+    written, key = origins.original(comprehension, "a list")
+    return items.group.made(written, key, comprehension, "list")
 
 
 def holds_group(tree: object) -> bool:

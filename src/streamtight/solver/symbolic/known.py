@@ -133,9 +133,11 @@ def _max(*values: Any, **words: Any) -> Any:
 def _extreme(function: Callable[..., Any], better: Callable[[Any, Any], Any], values: Any, words: Any) -> Any:
     group = group_over(values[0]) if len(values) == 1 else None
     if group is not None:
-        if set(words) - {"default"}:
-            refuse(f"uses {function.__name__}() of a group with a key, where several values may be the one")
-        return group.extreme(function.__name__, **words)
+        name, key = function.__name__, words.pop("key", None)
+        if key is None:
+            return group.extreme(name, **words)
+        written, known = group.original(key, f"{name}()")
+        return group.reduced_by(_better(better, written), (name, known), name, **words)
     if words or not values:
         return _real(function, *values, **words)
     items = _real(list, values[0]) if len(values) == 1 else list(values)
@@ -145,6 +147,15 @@ def _extreme(function: Callable[..., Any], better: Callable[[Any, Any], Any], va
         # One term instead of a path for every order; which of two equal ints it is cannot be told.
         return SymbolicInt(functools.reduce(lambda a, b: z3.If(better(b, a), b, a), numbers))
     return _real(function, items)
+
+
+def _better(better: Callable[[Any, Any], Any], key: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of two values that gives the better one, and the first if none is."""
+
+    def chosen(one: Any, other: Any) -> Any:
+        return other if better(key(other), key(one)) else one
+
+    return chosen
 
 
 def _any(items: Any, /) -> Any:
