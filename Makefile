@@ -34,6 +34,7 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/spark.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/check.py
+	$(BIN)/python benchmarks/prove.py
 	$(BIN)/python benchmarks/live.py
 
 docs: $(READY) ## the documentation as a site in site/

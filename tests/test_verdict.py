@@ -159,6 +159,18 @@ def test_the_story_of_a_verdict_that_holds_is_its_line():
     assert holds().story() == str(holds())
 
 
+def test_what_is_assumed_is_told_with_the_scope_and_the_method_below():
+    assumed = ("integers do not overflow", "floats are real numbers")
+    verdict = Verdict("c", Outcome.HOLDS, Scope.proved(), method="NoAgg: rows one by one", assumptions=assumed)
+
+    assert verdict.story() == (
+        "HOLDS  c (proved for every input, assuming that integers do not overflow and floats are real numbers)\n"
+        "  decided by NoAgg: rows one by one"
+    )
+    assert verdict.as_data()["method"] == "NoAgg: rows one by one"
+    assert verdict.as_data()["assumptions"] == list(assumed)
+
+
 # -- JSON ------------------------------------------------------------------------------------------------------------
 
 
@@ -179,6 +191,8 @@ def test_a_verdict_without_a_counterexample_as_data():
             "text": "tested on 3 generated inputs, seed 1",
         },
         "reason": "out of time",
+        "method": "",
+        "assumptions": [],
         "cost": {"seconds": 1.5},
         "counterexample": None,
     }
@@ -268,6 +282,21 @@ def test_costs_add_up():
     other = Verdict("b", Outcome.HOLDS, Scope.proved(), cost={"runs": 3})
 
     assert combine([one, other], claim="all").cost == {"runs": 5, "seconds": 0.5}
+
+
+def test_methods_and_assumptions_of_all_are_kept():
+    one = Verdict("a", Outcome.HOLDS, Scope.proved(), method="m", assumptions=("x", "y"))
+    other = Verdict("b", Outcome.HOLDS, Scope.proved(), method="n", assumptions=("y", "z"))
+
+    both = combine([one, other, one], claim="all")
+
+    assert (both.method, both.assumptions) == ("m; n", ("x", "y", "z"))
+
+
+def test_what_fails_needs_no_assumption_of_the_others():
+    one = Verdict("a", Outcome.HOLDS, Scope.proved(), method="m", assumptions=("x",))
+
+    assert combine([one, fails()], claim="all").assumptions == ()
 
 
 def test_all_of_one_verdict_is_that_verdict_under_another_claim():

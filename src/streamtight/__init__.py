@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from streamtight.method.compare.oracle import allowed as allowed
     from streamtight.method.compare.oracle import expected as expected
     from streamtight.method.compare.oracle import one_of as one_of
+    from streamtight.method.prove.inputs import nullable as nullable
     from streamtight.method.prove.inputs import rdd as rdd
+    from streamtight.method.prove.inputs import table as table
+    from streamtight.method.prove.monoid import commutative_monoid as commutative_monoid
     from streamtight.program.letter import Letter as Letter
     from streamtight.program.run import Cause as Cause
     from streamtight.program.run import Run as Run
@@ -156,7 +159,8 @@ _HOMES = {
     "streamtight.method.compare.matcher": ["Matcher", "Difference"],
     "streamtight.method.compare.oracle": ["expected", "one_of", "allowed"],
     "streamtight.method.check.satisfying": ["satisfying"],
-    "streamtight.method.prove.inputs": ["rdd"],
+    "streamtight.method.prove.inputs": ["rdd", "table", "nullable"],
+    "streamtight.method.prove.monoid": ["commutative_monoid"],
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
     "streamtight.spark.run": ["run", "run_all"],

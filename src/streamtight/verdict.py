@@ -160,6 +160,10 @@ class Verdict:
     reason: str | None = None
     cost: Mapping[str, float] = field(default_factory=dict, compare=False)
     """What the answer took: seconds, runs, batches, whatever the method counts."""
+    method: str = ""
+    """How it was decided, if there are several ways."""
+    assumptions: tuple[str, ...] = ()
+    """What was taken for granted, each as it follows "assuming that"."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.outcome, Outcome):
@@ -207,11 +211,15 @@ class Verdict:
     def __str__(self) -> str:
         because = f": {self.reason}" if self.reason else ""
         found = f": {self.counterexample.finding}" if self.counterexample else ""
-        return f"{self.outcome.name}  {self.claim}{found}{because} ({self.scope})"
+        assuming = f", assuming that {' and '.join(self.assumptions)}" if self.assumptions else ""
+        return f"{self.outcome.name}  {self.claim}{found}{because} ({self.scope}{assuming})"
 
     def story(self) -> str:
-        """The line, and under it the counterexample."""
-        return str(self) if self.counterexample is None else f"{self}\n{_indented(self.counterexample.story())}"
+        """The line, and under it how it was decided and the counterexample."""
+        parts = [f"decided by {self.method}"] if self.method else []
+        if self.counterexample is not None:
+            parts.append(self.counterexample.story())
+        return "\n".join([str(self), *map(_indented, parts)])
 
     def require(self) -> Verdict:
         """This verdict if it holds; else an AssertionError that tells the story."""
@@ -237,6 +245,8 @@ class Verdict:
                 "text": str(self.scope),
             },
             "reason": self.reason,
+            "method": self.method,
+            "assumptions": list(self.assumptions),
             "cost": dict(self.cost),
             "counterexample": None if counterexample is None else _counterexample_data(counterexample),
         }
@@ -244,6 +254,8 @@ class Verdict:
 
 def combine(verdicts: Iterable[Verdict], *, claim: str) -> Verdict:
     """Do all of these hold? The worst outcome, the narrowest scope, the first counterexample or reason for it.
+
+    Methods and assumptions are those of all, or of the one that fails.
 
     >>> good = Verdict("a", Outcome.HOLDS, Scope.proved())
     >>> print(combine([good, Verdict("b", Outcome.HOLDS, Scope.observed(9))], claim="both"))
@@ -265,7 +277,10 @@ def combine(verdicts: Iterable[Verdict], *, claim: str) -> Verdict:
     # A single failing input refutes all of them, so a FAILS keeps the scope in which it was found.
     scope = worst.scope if worst.fails else min(verdict.scope for verdict in listed)
     reason = worst.reason if worst.reason is None else f"{worst.claim}: {worst.reason}"
-    return Verdict(claim, worst.outcome, scope, worst.counterexample, reason, cost)
+    told = [worst] if worst.fails else listed
+    methods = dict.fromkeys(part for verdict in told if verdict.method for part in verdict.method.split("; "))
+    assumptions = tuple(dict.fromkeys(part for verdict in told for part in verdict.assumptions))
+    return Verdict(claim, worst.outcome, scope, worst.counterexample, reason, cost, "; ".join(methods), assumptions)
 
 
 def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:

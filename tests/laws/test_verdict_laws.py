@@ -32,12 +32,22 @@ def verdicts(draw: st.DrawFn) -> Verdict:
         found if outcome is Outcome.FAILS else None,
         f"reason {number}" if outcome is Outcome.UNDECIDED else None,
         {"runs": draw(st.integers(0, 9))},
+        draw(st.sampled_from(["", "m", "n"])),
+        draw(st.sampled_from([(), ("x",), ("y", "x")])),
     )
 
 
 def _without_claims(verdict: Verdict) -> tuple[object, ...]:
     reason = None if verdict.reason is None else verdict.reason.split(": ")[-1]
-    return (verdict.outcome, verdict.scope, verdict.counterexample, reason, verdict.cost)
+    return (
+        verdict.outcome,
+        verdict.scope,
+        verdict.counterexample,
+        reason,
+        verdict.cost,
+        verdict.method,
+        verdict.assumptions,
+    )
 
 
 @given(verdicts(), verdicts(), verdicts())

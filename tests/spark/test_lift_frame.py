@@ -265,6 +265,13 @@ PROGRAMS: dict[str, Program] = {
     ),
     "groups of groups": lambda r, q, e: r.groupBy("k", "s").agg(sf.sum("v").alias("t")).groupBy("k").agg(sf.max("t")),
     "group by all that is selected": sql("SELECT k, v FROM r GROUP BY k, v"),
+    "window": lambda r, q, e: r.withColumn("m", sf.max("v").over(Window.partitionBy("k"))).where("v = m"),
+    "window of several": lambda r, q, e: r.select(
+        "s", sf.sum("v").over(Window.partitionBy("k", "s")), sf.count("*").over(Window.partitionBy(sf.col("v") % 2))
+    ),
+    "window of all": sql("SELECT k, avg(v) OVER (), v - min(v) OVER () FROM r WHERE v < 100"),
+    "window by doubles": lambda r, q, e: e.select("x", sf.count("n").over(Window.partitionBy("x"))),
+    "window in an expression": sql("SELECT s, k + max(v) OVER (PARTITION BY k) * 2 FROM r WHERE v < 100 AND k < 100"),
     # -- several tables
     "join": lambda r, q, e: r.join(q, "k"),
     "join on a condition": lambda r, q, e: r.join(q, (r.k == q.k) & (r.v > q.w)),
@@ -305,6 +312,10 @@ PROGRAMS: dict[str, Program] = {
     "dropDuplicates": lambda r, q, e: r.select("k", "s").dropDuplicates(),
     "subtract": lambda r, q, e: r.select("k").subtract(q.select("k")),
     "except of rows": sql("SELECT k, v FROM r EXCEPT SELECT k, w FROM q"),
+    "except all": sql("SELECT k FROM r EXCEPT ALL SELECT k FROM q"),
+    "intersect all": sql("SELECT k, v FROM r INTERSECT ALL SELECT k, w FROM q"),
+    "exceptAll": lambda r, q, e: r.union(r).exceptAll(r.where("k > 0")),
+    "intersectAll of doubles": lambda r, q, e: e.select("x").union(e.select("x")).intersectAll(e.select("x")),
     "intersect": lambda r, q, e: r.select("k").intersect(q.select("k")),
     "intersect of doubles": lambda r, q, e: e.select("x").intersect(e.where("n > 0").select("x")),
     # -- order
@@ -465,7 +476,12 @@ not_the_same_twice = sf.udf(lambda n: n, LongType()).asNondeterministic()
 
 REFUSED: dict[str, tuple[Program, str]] = {
     "a range": (lambda r, q, e: r.crossJoin(r.sparkSession.range(3)), "Range"),
-    "a window": (lambda r, q, e: r.select(sf.max("v").over(Window.partitionBy("k"))), "Window"),
+    "a window": (lambda r, q, e: r.select(sf.max("v").over(Window.partitionBy("k").orderBy("v"))), "Window"),
+    "a rank": (lambda r, q, e: r.select(sf.row_number().over(Window.partitionBy("k").orderBy("v"))), "Window"),
+    "some rows of a window": (
+        lambda r, q, e: r.select(sf.sum("v").over(Window.partitionBy("k").rowsBetween(-1, 0))),
+        "Window",
+    ),
     "explode": (lambda r, q, e: r.select(sf.explode(sf.array("k", "v"))), "Generate"),
     "an array": (lambda r, q, e: r.select(sf.array("k", "v")), "CreateArray"),
     "a sample": (lambda r, q, e: r.sample(0.5), "Sample.*differs from run to run"),
@@ -479,8 +495,6 @@ REFUSED: dict[str, tuple[Program, str]] = {
         lambda r, q, e: r.select(sf.monotonically_increasing_id()),
         "MonotonicallyIncreasingID",
     ),
-    "exceptAll": (lambda r, q, e: r.exceptAll(r), "Except ALL"),
-    "intersectAll": (lambda r, q, e: r.intersectAll(r), "Intersect ALL"),
     "dropDuplicates of some": (lambda r, q, e: r.dropDuplicates(["k"]), "some of the columns"),
     "cube": (lambda r, q, e: r.cube("k").count(), "Expand"),
     "pivot": (lambda r, q, e: r.groupBy("k").pivot("s", ["a"]).sum("v"), "PivotFirst|GetArrayItem"),
@@ -571,7 +585,8 @@ def test_an_order_is_seen_where_it_reaches_the_user(spark: SparkSession) -> None
         return lift_frame(program, TABLES, spark).is_ordered
 
     assert is_ordered(lambda r, q, e: r.orderBy("v").select("k"))
-    assert is_ordered(lambda r, q, e: r.orderBy("v").limit(1))
+    assert is_ordered(lambda r, q, e: r.orderBy("v").limit(2))
+    assert not is_ordered(lambda r, q, e: r.orderBy("v").limit(1))  # one row is in any order
     assert not is_ordered(lambda r, q, e: r.orderBy("v").distinct())
     assert not is_ordered(lambda r, q, e: r.limit(1))
 

@@ -26,6 +26,10 @@ _STEPS_PER_SECOND = 100_000_000
 """Z3 takes less than a third of these steps a second: they end a question only if its clock does not."""
 
 
+MOST_MEGABYTES = 2000
+"""A question that needs more memory is not known."""
+
+
 class Budget:
     """Seconds that several questions share.
 
@@ -116,7 +120,7 @@ def check(solver: z3.Solver, seconds: float) -> tuple[z3.CheckSatResult, str]:
     if seconds <= 0:
         return z3.unknown, "no time left"
     steps = int(min(max(seconds, 0.01) * _STEPS_PER_SECOND, 2**32 - 1))
-    solver.set(timeout=max(1, int(min(seconds, 1_000_000) * 1000)), rlimit=steps)
+    solver.set(timeout=max(1, int(min(seconds, 1_000_000) * 1000)), rlimit=steps, max_memory=MOST_MEGABYTES)
     try:
         status = solver.check()
     except z3.Z3Exception as error:

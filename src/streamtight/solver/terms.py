@@ -179,6 +179,10 @@ class Bag:
         return joined(type_of(term.row) for term in self.terms)
 
 
+MOST_WIDENED = 3
+"""So often the type of the state of a fold is widened: from int to float, for example."""
+
+
 class Meaning:
     """Finds out what relations mean. Inputs and relations that are taken as a whole have one atom each."""
 
@@ -194,7 +198,7 @@ class Meaning:
         """By the names of the functions that stand for their values."""
         self.members: dict[str, Atom] = {}
         """By the names of the predicates that say what is in them."""
-        self._checked: set[tuple[int, str]] = set()
+        self._checked: dict[tuple[int, str], object] = {}
 
     # -- relations ---------------------------------------------------------------------------------------------------
 
@@ -216,17 +220,13 @@ class Meaning:
                 one, other = self.bag(left), self.bag(right)
                 return Bag(one.terms + other.terms, one.failures + other.failures)
             case Distinct(of):
-                inner = self.bag(of)
-                atom = self.atom(relation, "distinct", inner.type, relation, inner)
-                return replace(self._whole(atom), failures=inner.failures)
+                return self._taken_whole(relation, "distinct", self.bag(of))
             case Matching(left, right, matches, some):
                 return self._matching(self.bag(left), self.bag(right), matches, some)
             case Grouped(of, key, summaries):
                 return self._grouped(relation, self.bag(of), key, summaries)
-            case First():
-                inner = self.bag(relation.of)
-                atom = self.atom(relation, "first", inner.type, relation, inner)
-                return replace(self._whole(atom), failures=inner.failures)
+            case First(of):
+                return self._taken_whole(relation, "first", self.bag(of))
         raise UnsupportedError(str(relation.place), needed="an operation", came=repr(relation), hint="map")
 
     def atom(self, key: object, name: str, type_: Any, relation: Relation, of: Bag | None = None) -> Atom:
@@ -245,6 +245,11 @@ class Meaning:
     def _whole(self, atom: Atom) -> Bag:
         one = self.variable(atom)
         return Bag((Term((one,), YES, one.row),))
+
+    def _taken_whole(self, relation: Relation, name: str, inner: Bag) -> Bag:
+        if not inner.terms:
+            return inner
+        return replace(self._whole(self.atom(relation, name, inner.type, relation, inner)), failures=inner.failures)
 
     def _each(self, bag: Bag, function: Callable[..., Any], how: How) -> Bag:
         terms: list[Term] = []
@@ -287,6 +292,8 @@ class Meaning:
 
     def _grouped(self, relation: Grouped, bag: Bag, key: Callable[..., Any], summaries: Sequence[Summary]) -> Bag:
         keyed = self._keyed(bag, key)
+        if not keyed.terms:
+            return keyed
         atom = self._atoms.get(relation)
         if atom is None:
             group = self.group(f"{self._name}group{next(self._numbers)}", keyed, tuple(summaries))
@@ -359,11 +366,26 @@ class Meaning:
                 return float if float in found else int if set(found) <= {int, bool} else joined(found)
             case Extreme(value):
                 return joined(self._results(value, keyed))
-            case Fold(start, needs_row=False):
-                return type_of(start)
-        if summary.value is not None:
-            return joined(self._results(summary.value, keyed))
-        return joined(type_of(term.row[1]) for term in keyed.terms)
+        return self._type_of_state(summary, keyed)
+
+    def _type_of_state(self, fold: Fold, keyed: Bag) -> Any:
+        """The type of a state: of what it starts with, and of what is made of it."""
+        if not keyed.terms:
+            return type_of(fold.start)
+        values = joined(
+            (type_of(term.row[1]) for term in keyed.terms) if fold.value is None else self._results(fold.value, keyed)
+        )
+        state = values if fold.needs_row else type_of(fold.start)
+        for _ in range(MOST_WIDENED):
+            a, b, value = variable(state, "?a"), variable(state, "?b"), variable(values, "?v")
+            steps = [*self.applied(fold.add, (a, value), YES), *self.applied(fold.merge, (a, b), YES)]
+            wider = joined([state, *(type_of(result) for _, result, raised in steps if raised is None)])
+            if wider == state:
+                return state
+            state = wider
+        raise UnsupportedError(
+            fold.name, needed="a state whose type stays the same", came=repr(state), hint="start with a value like it"
+        )
 
     def _results(self, function: Callable[..., Any], keyed: Bag) -> Iterator[Any]:
         for term in keyed.terms:
@@ -391,7 +413,7 @@ class Meaning:
             paths = read(function, arguments, given=[known], budget=self.budget, then=then)
             shape = repr([type_of(argument) for argument in arguments])
             if (id(function), shape) not in self._checked:
-                self._checked.add((id(function), shape))
+                self._checked[id(function), shape] = function  # which keeps the id its own
                 fresh = tuple(variable(type_of(argument), f"?{place}") for place, argument in enumerate(arguments))
                 check_reading(function, read(function, fresh, budget=self.budget, then=then), fresh, then=then)
             for path in paths:

@@ -1,106 +1,386 @@
 """`prove` for PySpark programs: are they equal on every input?
 
 prove(old, new, inputs=[rdd(int), rdd((str, int))])     functions of RDDs, to RDDs or to values
+prove(old, new, inputs=[table(k=int), orders_sample])   functions of DataFrames, to a DataFrame
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from streamtight.errors import SourceError
-from streamtight.method.prove.inputs import RDDInput
-from streamtight.method.prove.search import SECONDS, Difference, Question, comparable, parameters_of, search
+from streamtight.errors import SourceError, StreamtightError, TimeLimitError
+from streamtight.method.prove.allowed import names_of, parameters_of, uses
+from streamtight.method.prove.frame_programs import FramePrograms, columns_result
+from streamtight.method.prove.inputs import Input, RDDInput, TableInput, are_tables, table
+from streamtight.method.prove.programs import Difference, Program, Programs, Run
+from streamtight.method.prove.results import IN_ORDER, Result, run
+from streamtight.method.prove.search import SECONDS, Question, search
 from streamtight.method.replay import code_name
+from streamtight.program.expression import SqlFunction
+from streamtight.spark.engine import interrupted_after, settings
+from streamtight.spark.lift_frame import BuiltFrame, build_frame, condition_of, named_views
+from streamtight.spark.lift_plan import Known
 from streamtight.spark.rdd import require_rdds
 from streamtight.spark.session import session
 from streamtight.verdict import Verdict
+
+RERUNS = 2
+"""So often what differs is run on Spark before it is told."""
+LONGEST_RUN = 60.0
+"""Seconds after which a run on a few rows is stopped: it may have no end."""
+QUIET = 2.0
+"""Seconds until a person at a terminal is told that a proof is being looked for."""
 
 
 def prove(
     left: Callable[..., Any],
     right: Callable[..., Any],
     *,
-    inputs: Sequence[RDDInput],
+    inputs: Sequence[Input | DataFrame],
     seconds: float = SECONDS,
     seed: int = 0,
     spark: SparkSession | None = None,
 ) -> Verdict:
     """Are the two programs equal on every input?
 
-    left, right     your own functions of RDDs; they may return an RDD, a value, or what an action gives
-    inputs          what they take, in this order: [rdd(int), rdd((str, int | None))]
-    seconds         how long a proof is looked for
+    left, right     your own functions: of RDDs, which may return an RDD, a value, or what an action gives; or of
+                    DataFrames, which return a DataFrame
+    inputs          what they take, in this order: [rdd(int), rdd((str, int | None))]; or [table(k=int)], or DataFrames,
+                    each of which stands for all tables with its columns
+    seconds         how long an answer is looked for
     seed            of the small inputs on which they are tried first
 
     HOLDS is a proof for every input. FAILS has an input on which real Spark was seen to give different results; or, as
-    NOT_WELL_DEFINED, to give different results for one program if its rows are spread otherwise.
+    NOT_WELL_DEFINED, to give different results for one program if its rows come otherwise. SQL in a program finds the
+    tables by the names of the parameters of `left`.
     """
-    given = tuple(inputs)
-    for place, each in enumerate(given):
-        if not isinstance(each, RDDInput):
-            raise SourceError(
-                f"prove(inputs=[...]), number {place + 1}",
-                needed="what an input holds",
-                came=repr(each),
-                hint="inputs=[tight.rdd(int)]",
-            )
+    given = _inputs(inputs)
     for program in (left, right):
-        count = parameters_of(program)
-        if count is not None and count != len(given):
-            raise SourceError(
-                f"prove({code_name(program, 'program')}, ...)",
-                needed=f"a function of {len(given)} RDDs, as inputs= says",
-                came=f"one of {count}",
-                hint="inputs=[tight.rdd(int)] for each of its parameters",
-            )
-    names = [code_name(left, "left"), code_name(right, "right")]
+        _require_parameters(program, len(given))
+    names = _names(left, right)
+    if are_tables(given):
+        asked: _RDDs | _Frames = _Frames(
+            left, right, [each for each in given if isinstance(each, TableInput)], spark or session()
+        )
+    else:
+        asked = _RDDs(lambda: spark or session())
     question = Question(
         claim=f"{names[1]} gives what {names[0]} gives",
         left=left,
         right=right,
         inputs=given,
-        confirm=lambda difference: _is_seen(difference, spark or session()),
-        replay=lambda difference: _replay(difference, names if left is not right else names[:1]),
+        confirm=lambda difference: _seen(difference, asked.run),
+        replay=lambda difference: asked.replay(difference, {right: names[1], left: names[0]}),
         seconds=seconds,
         seed=seed,
+        programs=asked.programs,
+        names=names,
     )
-    return search(question)
+    with _telling(seconds):
+        return search(question)
 
 
-def _is_seen(difference: Difference, spark: SparkSession) -> bool:
-    """Whether Spark gives different results as well."""
-    require_rdds(spark, "prove")
-    context = spark.sparkContext
+def _names(left: Program, right: Program) -> tuple[str, str]:
+    """What the two programs are called: by their own names, if these tell them apart."""
+    names = code_name(left, "left"), code_name(right, "right")
+    return names if names[0] != names[1] or left is right else ("left", "right")
 
-    def outcome(program: Callable[..., Any], partitions: int) -> Any:
-        try:
-            return comparable(program(*[context.parallelize(list(rows), partitions) for rows in difference.tables]))
-        except Exception as error:
-            return ("raises", _name_of(error))
 
-    first, second = difference.ways
-    return bool(outcome(difference.one, first) != outcome(difference.other, second))
+def _inputs(inputs: Sequence[Any]) -> tuple[Input, ...]:
+    given = []
+    for place, each in enumerate(inputs):
+        if isinstance(each, DataFrame):
+            each = table(each)
+        if not isinstance(each, RDDInput | TableInput):
+            raise SourceError(
+                f"prove(inputs=[...]), number {place + 1}",
+                needed="what an input holds",
+                came=repr(each),
+                hint="inputs=[tight.rdd(int)], inputs=[tight.table(k=int)], or a sample DataFrame",
+            )
+        given.append(each)
+    if not given:
+        raise SourceError("prove(inputs=[])", needed="an input or more", came="none", hint="inputs=[tight.rdd(int)]")
+    return tuple(given)
+
+
+def _require_parameters(program: Callable[..., Any], wanted: int) -> None:
+    if not callable(program):
+        raise SourceError(
+            "prove(...)",
+            needed="a function of RDDs or DataFrames",
+            came=repr(program),
+            hint="prove(old, new, inputs=[...])",
+        )
+    count = parameters_of(program)
+    if count is not None and count != wanted:
+        raise SourceError(
+            f"prove({code_name(program, 'program')}, ...)",
+            needed=f"a function of as many inputs as inputs= says, {wanted}",
+            came=f"one of {count}",
+            hint="an element of inputs= for each of its parameters",
+        )
+
+
+# -- on Spark --------------------------------------------------------------------------------------------------------
+
+
+def _seen(found: Difference, run_on_spark: Callable[[Run, str], Result]) -> Difference | None:
+    """The difference as Spark shows it, every time it is asked; None if it does not."""
+    for one, other in _ways(found):
+        results = None
+        for _ in range(RERUNS):
+            kind = found.results[0].kind
+            pair = run_on_spark(one, kind), run_on_spark(other, kind)
+            if pair[0].is_same(pair[1]):
+                break
+            results = results or pair
+        else:
+            if results is not None:
+                return replace(found, one=one, other=other, results=results, reruns=RERUNS, failing_reruns=RERUNS)
+    return None
+
+
+def _ways(found: Difference) -> Iterator[tuple[Run, Run]]:
+    """The two runs; and if it is one program on the same rows, other ways to spread these."""
+    yield found.one, found.other
+    if found.finding == "NOT_WELL_DEFINED":
+        for partitions in (2, 3):
+            yield found.one, replace(found.other, partitions=partitions)
+
+
+class _RDDs:
+    """Programs on RDDs, run on Spark."""
+
+    programs: Programs | None = None
+
+    def __init__(self, started: Callable[[], SparkSession]) -> None:
+        self._started = started
+
+    def run(self, one: Run, kind: str) -> Result:
+        """What Spark gives."""
+        spark = self._started()
+        require_rdds(spark, "prove")
+        context = spark.sparkContext
+        with interrupted_after(spark, LONGEST_RUN):
+            found = run(
+                lambda: one.program(*[context.parallelize(list(rows), one.partitions) for rows in one.tables]), _name_of
+            )
+        return found or Result.raised("UnsupportedError")
+
+    def replay(self, found: Difference, names: Mapping[Program, str]) -> str:
+        """The lines of Python that show both results."""
+        lines = ["import streamtight as tight", "context = tight.session().sparkContext"]
+        lines += _own_code(found, names)
+        for one in (found.one, found.other):
+            rows = ", ".join(f"context.parallelize({_code(rows)}, {one.partitions})" for rows in one.tables)
+            lines.append(f"result = {names[one.program]}({rows})")
+            lines.append("print(result.collect() if hasattr(result, 'collect') else result)")
+        return "\n".join(lines)
+
+
+def _own_code(found: Difference, names: Mapping[Program, str]) -> list[str]:
+    programs = dict.fromkeys((found.one.program, found.other.program))
+    return [f"# {names[program]}: as in your own code" for program in programs]
+
+
+def _code(rows: Sequence[Any]) -> str:
+    """Rows as they can be pasted."""
+    return f"[{', '.join(map(_value_code, rows))}]"
+
+
+def _value_code(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_value_code, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float({str(value)!r})"
+    return repr(value).replace("datetime.", "dt.") if isinstance(value, date) else repr(value)
 
 
 def _name_of(error: Exception) -> str:
-    """The type of the exception that was raised in a task, which Spark wraps."""
-    text = str(error)
-    for line in reversed(text.splitlines()):
+    """The type of the exception that was raised in a task, which Spark wraps; or Spark's own name for an error."""
+    condition = getattr(error, "getCondition", lambda: None)()
+    if condition and condition != "PYTHON_EXCEPTION":
+        return str(condition)
+    for line in reversed(str(error).splitlines()):
         name = line.split(":")[0].strip()
         if name.endswith("Error") and name.isidentifier():
             return name
     return type(error).__name__
 
 
-def _replay(difference: Difference, names: Sequence[str]) -> str:
-    lines = ["import streamtight as tight", "context = tight.session().sparkContext"]
-    lines += [f"# {name}: as in your own code" for name in names]
-    calls = []
-    for program, partitions in zip((difference.one, difference.other), difference.ways, strict=True):
-        rows = ", ".join(f"context.parallelize({list(rows)!r}, {partitions})" for rows in difference.tables)
-        calls.append(f"{code_name(program, 'program')}({rows})")
-    shown = [f"result = {call}\nprint(result.collect() if hasattr(result, 'collect') else result)" for call in calls]
-    return "\n".join([*lines, *shown])
+class _Frames:
+    """Programs on DataFrames, built and run on Spark."""
+
+    def __init__(self, left: Program, right: Program, inputs: Sequence[TableInput], spark: SparkSession) -> None:
+        self._spark = spark
+        self._inputs = inputs
+        self._names = names_of(left, len(inputs))
+        self._by_name = any(uses(program, "sql") or uses(program, "table") for program in (left, right))
+        """Whether a program may find its tables by their names."""
+        self._schemas = [_schema(each) for each in inputs]
+        tables = dict(zip(self._names, self._schemas, strict=True))
+        conditions = [
+            [_condition(text, name, tables[name], spark) for text in each.conditions]
+            for name, each in zip(self._names, inputs, strict=True)
+        ]
+        known = {
+            name: Known(name, each.keys, tuple(functions))
+            for name, each, functions in zip(self._names, inputs, conditions, strict=True)
+        }
+        self.programs: Programs = FramePrograms(
+            left,
+            right,
+            inputs,
+            self._names,
+            lambda program: _built(program, tables, spark, known),
+            conditions,
+            lambda one, in_order: self.run(one, IN_ORDER if in_order else "rows"),
+        )
+
+    def run(self, one: Run, kind: str) -> Result:
+        """What Spark gives: its columns, its rows in their order, or its rows in any."""
+        spark = self._spark
+        context = spark.sparkContext
+        frames = {
+            name: spark.createDataFrame(context.parallelize(list(rows), one.partitions), schema, verifySchema=False)
+            for name, rows, schema in zip(self._names, one.tables, self._schemas, strict=True)
+        }
+        try:
+            with (
+                named_views(spark, frames),
+                settings(spark, _QUICK),
+                _quietly(),
+                interrupted_after(spark, LONGEST_RUN),
+            ):
+                made = one.program(*frames.values())
+                if kind == "columns":
+                    return columns_result([(each.name, each.dataType.simpleString()) for each in made.schema.fields])
+                rows = [tuple(row) for row in made.collect()]
+        except TimeLimitError:
+            raise
+        except Exception as error:  # the border of user code
+            return Result.raised(_name_of(error))
+        return Result(kind, tuple(rows)) if kind == IN_ORDER else Result("rows", tuple(sorted(rows, key=repr)))
+
+    def replay(self, found: Difference, names: Mapping[Program, str]) -> str:
+        """The lines of Python that show both results."""
+        lines = ["import streamtight as tight", "spark = tight.session()", *_own_code(found, names)]
+        shows = "dtypes" if found.finding == "DIFFERENT_COLUMNS" else "collect()"
+        calls = [f"print({names[one.program]}({', '.join(self._names)}).{shows})" for one in (found.one, found.other)]
+        if found.finding == "NOT_WELL_DEFINED":
+            for one, call in zip((found.one, found.other), calls, strict=True):
+                lines += [*self._frames_code(one, f", {one.partitions}"), call]
+        else:
+            lines += [*self._frames_code(found.one), *calls]
+        text = "\n".join(lines)
+        imports = ["import datetime as dt"] * ("dt." in text) + ["from decimal import Decimal"] * ("Decimal(" in text)
+        return "\n".join([*imports, text])
+
+    def _frames_code(self, one: Run, partitions: str = "") -> list[str]:
+        lines = []
+        for name, rows, each in zip(self._names, one.tables, self._inputs, strict=True):
+            given = f"spark.sparkContext.parallelize({_code(rows)}{partitions})" if partitions else _code(rows)
+            lines.append(f"{name} = spark.createDataFrame({given}, {each.ddl!r})")
+            if self._by_name:
+                lines.append(f"{name}.createOrReplaceTempView({name!r})")
+        return lines
+
+
+def _condition(text: str, name: str, schema: StructType, spark: SparkSession) -> SqlFunction:
+    try:
+        with _quietly():
+            return condition_of(text, name, schema, spark)
+    except StreamtightError as error:
+        came = f"{error.came} ({error.where})"
+        cause: Exception = error
+    except Exception as error:  # the border to Spark's parser and analyser
+        came, cause = str(error).splitlines()[0], error
+    raise SourceError(
+        f"where({text!r}) of {name}",
+        needed="a condition in SQL on the columns of one row, which can be read exactly",
+        came=came,
+        hint="v >= 0 AND v < 100",
+    ) from cause
+
+
+def _built(
+    program: Program, tables: Mapping[str, StructType], spark: SparkSession, known: Mapping[str, Known]
+) -> BuiltFrame:
+    try:
+        with _quietly():
+            return build_frame(program, tables, spark, known)
+    except StreamtightError:
+        raise
+    except Exception as error:  # the border of user code
+        raise SourceError(
+            f"prove({code_name(program, 'program')}, ...)",
+            needed=f"a program that Spark can build on {', '.join(tables)}, with the columns of inputs=",
+            came=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+            hint="the columns that it needs in inputs=; the exception above has all that Spark says",
+        ) from error
+
+
+_QUICK = {"spark.sql.adaptive.enabled": "false"}
+
+
+def _schema(each: TableInput) -> StructType:
+    columns = [{"name": one.name, "type": one.type, "nullable": one.nullable, "metadata": {}} for one in each.fields]
+    return StructType.fromJson({"type": "struct", "fields": columns})
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the log of PySpark: what a program raises is a result like others."""
+    # Not by logging.getLogger: it would make them of a class that PySpark cannot use.
+    logs = [PySparkLogger.getLogger(f"{api}QueryContextLogger") for api in ("SQL", "DataFrame")]
+    before = [log.disabled for log in logs]
+    for log in logs:
+        log.disabled = True
+    try:
+        yield
+    finally:
+        for log, was in zip(logs, before, strict=True):
+            log.disabled = was
+
+
+# -- while one waits -------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _telling(seconds: float) -> Iterator[None]:
+    """A line on the terminal that says how long a proof has been looked for; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    started, ended = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        wait = QUIET
+        while not ended.wait(wait):
+            wait = 1.0
+            sys.stderr.write(f"\rprove: {time.monotonic() - started:.0f} of {seconds:g} seconds\033[K")
+            sys.stderr.flush()
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+        if time.monotonic() - started > QUIET:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()

@@ -273,6 +273,14 @@ def test_groups_have_a_length_can_be_read_twice_and_are_equal_to_themselves_only
     assert repr(group) == "Group(['a', 'b'])"
 
 
+def test_group_with_is_a_cogroup_of_two() -> None:
+    groups = pairs((1, "a")).groupWith(pairs((1, "x"))).mapValues(lambda sides: tuple(map(list, sides)))
+
+    assert groups.collect() == [(1, (["a"], ["x"]))]
+    with pytest.raises(UnsupportedError, match=r"rdd\.groupWith"):
+        pairs((1, "a")).groupWith(pairs((1, "x")), pairs((1, "y")))
+
+
 def test_a_cogroup_has_every_key_of_either_side() -> None:
     groups = pairs((1, "a"), (1, "b")).cogroup(pairs((2, "x"))).mapValues(lambda sides: tuple(map(list, sides)))
 

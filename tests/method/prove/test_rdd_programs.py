@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 
 from streamtight.errors import SourceError
-from streamtight.method.prove.inputs import rdd, some_rows
-from streamtight.method.prove.search import Question, outcome_of, search
+from streamtight.method.prove.draw import some_rows
+from streamtight.method.prove.inputs import RDDInput, rdd
+from streamtight.method.prove.programs import Run
+from streamtight.method.prove.rdd_programs import RDDPrograms
+from streamtight.method.prove.search import Question, search
 from streamtight.verdict import Verdict
 
 Program = Callable[..., Any]
 
 
 def ask(left: Program, right: Program, *types: Any, seconds: float = 10.0) -> Verdict:
-    inputs = tuple(map(rdd, types))
-    return search(Question("they are equal", left, right, inputs, lambda _: True, lambda _: "", seconds=seconds))
+    inputs = tuple(each if isinstance(each, RDDInput) else rdd(each) for each in types)
+    return search(Question("they are equal", left, right, inputs, lambda found: found, lambda _: "", seconds=seconds))
 
 
 EQUAL: list[tuple[str, Program, Program, tuple[Any, ...]]] = [
@@ -183,6 +186,82 @@ def test_a_fold_that_is_merged_otherwise_than_it_adds_is_not_taken_for_a_loop():
     assert verdict.fails
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda r: r.first(),
+        lambda r: r.take(1),
+        lambda r: r.max(key=lambda x: x % 3),
+        lambda r: r.map(str).fold("", lambda a, b: a + b),
+        lambda r: r.map(lambda x: (x % 2, x)).collectAsMap(),
+    ],
+)
+def test_what_depends_on_the_order_of_rows_is_not_well_defined(program: Program):
+    verdict = ask(program, program, int)
+
+    assert verdict.fails, verdict.story()
+    assert verdict.counterexample.finding == "NOT_WELL_DEFINED"
+
+
+def test_what_is_known_of_the_rows_is_used_in_a_proof_and_for_small_inputs():
+    def all_of_them(r: Any) -> Any:
+        return r
+
+    def positive(r: Any) -> Any:
+        return r.filter(lambda x: x > 0)
+
+    def above_one(r: Any) -> Any:
+        return r.filter(lambda x: x > 1)
+
+    known = rdd(int).where(lambda x: x > 0)
+
+    assert ask(all_of_them, positive, int).fails
+    assert ask(all_of_them, positive, known).holds
+    refuted = ask(all_of_them, above_one, known)
+    assert refuted.counterexample.table.rows == (("1", "1", "no rows"),)
+
+
+def test_programs_that_both_raise_are_the_same_whatever_they_raise():
+    def divides(r: Any) -> Any:
+        return r.map(lambda x: 1 // x).filter(lambda x: x > 5)
+
+    def looks_up(r: Any) -> Any:
+        return r.map(lambda x: {}[x] if x == 0 else x).filter(lambda x: x is None)
+
+    verdict = ask(divides, looks_up, int)
+
+    assert not verdict.fails, verdict.story()
+
+
+def test_the_order_of_rdds_that_were_sorted_is_not_compared_and_that_is_told():
+    verdict = ask(lambda r: r, lambda r: r.sortBy(lambda x: -x), int)
+
+    assert verdict.undecided or verdict.assumptions == ("the order of rows does not matter",)
+
+
+def test_a_proof_says_how_it_was_found_and_what_it_assumes():
+    verdict = ask(lambda r: r.map(lambda x: x * 2), lambda r: r.map(lambda x: x + x), float)
+
+    assert verdict.method.startswith("NoAgg")
+    assert verdict.assumptions
+    assert "assuming that" in str(verdict)
+
+
+def test_a_program_without_an_end_is_stopped():
+    def waits(x: int) -> int:
+        while x == 0:
+            pass
+        return x
+
+    verdict = ask(lambda r: r.map(waits), lambda r: r, int, seconds=0.5)
+
+    assert verdict.undecided
+    assert "seconds" in verdict.reason
+
+
+seen: list[int] = []
+
+
 def noisy(r: Any) -> Any:
     return r.map(lambda x: x + random.random())
 
@@ -190,17 +269,22 @@ def noisy(r: Any) -> Any:
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (noisy, "for the same rows"),
+        (noisy, "random"),
         (lambda r: r.zipWithIndex(), "zipWithIndex"),
         (lambda r: r.mapPartitions(lambda rows: rows), "mapPartitions"),
         (lambda r: r.map(lambda x: hash((x,))), "hash"),
         (lambda r: r.sum() if isinstance(r.count(), int) else 0, "isinstance"),
+        (lambda r: None, "None"),
+        (lambda r: print(r.count()), "print"),
+        (lambda r: (x for x in [1]), "generator"),
+        (lambda r: r.map(lambda x: seen.append(x) or x), "changes seen"),
+        (lambda r: [x + 1 for x in r.collect()], ""),
     ],
 )
 def test_what_cannot_be_read_is_not_decided_and_says_why(program: Program, reason: str):
     verdict = ask(program, program, int)
 
-    assert verdict.undecided
+    assert verdict.undecided, verdict.story()
     assert reason in verdict.reason
 
 
@@ -250,4 +334,8 @@ def test_no_proof_is_contradicted_by_a_run(seed: int):
             continue
         for _ in range(200):
             rows = (tuple(some_rows(int, [-3, 3, 7], chance, 6)),)
-            assert outcome_of(left, rows, 1) == outcome_of(right, rows, chance.randint(1, 4)), (one, other, rows)
+            programs = RDDPrograms(left, right, [rdd(int)])
+            mine, theirs = programs.result(Run(left, rows)), programs.result(Run(right, rows, chance.randint(1, 4)))
+            assert mine is not None, one
+            assert theirs is not None, other
+            assert mine.is_same(theirs), (one, other, rows)

@@ -217,6 +217,11 @@ class LocalRDD:
 
         return left.union(right).groupByKey(numPartitions).mapValues(sides)
 
+    def groupWith(self, other: LocalRDD, *others: LocalRDD) -> LocalRDD:
+        if others:
+            self.__getattr__("groupWith")
+        return self.cogroup(other)
+
     def intersection(self, other: LocalRDD) -> LocalRDD:
         """Rows that are in both, once each."""
         left, right = (rdd.map(lambda row: (row, None)) for rdd in (self, _other(other, "intersection")))

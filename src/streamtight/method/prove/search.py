@@ -1,59 +1,48 @@
-"""Two programs on RDDs: tried on small inputs, proved equal, or not decided and why.
+"""Two programs: tried on small inputs, proved equal, or not decided and why.
 
-The programs are run as they are on RDDs without Spark (local.py), where a difference is cheap to find. If none is
-found, they are read (recorded.py) and compared by the solver. What differs is run on Spark before it is told.
+The programs are run as they are, without Spark, where a difference is cheap to find. If none is found, they are read
+and compared by the solver; rows on which it could not prove them equal are tried as well. What differs is run on Spark
+before it is told.
 """
 
 from __future__ import annotations
 
-import dis
-import inspect
+import contextlib
+import ctypes
 import random
+import threading
 import time
-import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from streamtight.errors import EncodingError, StreamtightError, UnsupportedError
-from streamtight.method.prove.inputs import RDDInput, some_rows
-from streamtight.method.prove.local import LocalRDD
-from streamtight.method.prove.recorded import Collected, RecordedRDD
-from streamtight.program.relation import Input, Relation
+from streamtight.errors import EncodingError, SourceError, StreamtightError, UnsupportedError
+from streamtight.method.prove.allowed import Captured
+from streamtight.method.prove.draw import Tables, fits, smaller, some_tables
+from streamtight.method.prove.inputs import Input, RDDInput, TableInput
+from streamtight.method.prove.programs import Difference, NotProved, Program, Programs, Run
+from streamtight.method.prove.rdd_programs import RDDPrograms
+from streamtight.method.prove.results import Result
 from streamtight.solver.ask import Budget
-from streamtight.solver.equivalence import Equivalence, Outcome
-from streamtight.verdict import Counterexample, Scope, Table, Verdict
-from streamtight.verdict import Outcome as Answer
+from streamtight.solver.equivalence import Equivalence
+from streamtight.verdict import Counterexample, Outcome, Scope, Table, Verdict
 
 TRIED = 150
 """On so many small inputs the programs are run before a proof is looked for."""
 SECONDS = 10.0
-"""How long a proof is looked for, if the caller does not say."""
+"""How long an answer is looked for, if the caller does not say."""
 SMALLER = 200
 """So many smaller inputs are tried for one that differs."""
+ON_SPARK, SMALLER_ON_SPARK = 12, 16
+"""The same, for programs that only Spark can run."""
+SHARE, SHARE_ON_SPARK = 0.4, 0.8
+"""Of the time, so much is for trying, before a proof is looked for; more, if none can be."""
+MOST_ROWS = 3000
+"""So many combinations of rows of all inputs are tried at most: a product has a row for each."""
+UNCONFIRMED = 3
+"""After so many differences that Spark does not show, no more are looked for."""
 
-Program = Callable[..., Any]
-Tables = tuple[tuple[Any, ...], ...]
-Confirm = Callable[["Difference"], bool]
-"""Whether a difference is seen on real Spark as well."""
-_FORBIDDEN = ("isinstance", "type", "open", "print", "input", "random", "time", "os", "sys", "requests", "globals")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """An input on which two programs differ; or one program, on two ways of spreading it."""
-
-    tables: Tables
-    ways: tuple[int, int]
-    """How many partitions each of the two runs has."""
-    one: Program
-    other: Program
-    results: tuple[Any, Any]
-
-    @property
-    def is_one_program(self) -> bool:
-        """Whether it is a program that differs from itself."""
-        return self.one is self.other
+Confirm = Callable[[Difference], Difference | None]
+"""The difference as real Spark shows it; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +52,15 @@ class Question:
     claim: str
     left: Program
     right: Program
-    inputs: tuple[RDDInput, ...]
+    inputs: tuple[Input, ...]
     confirm: Confirm
     replay: Callable[[Difference], str]
     seconds: float = SECONDS
     seed: int = 0
+    programs: Programs | None = None
+    """The two, by what they are written in; on RDDs, if not given."""
+    names: tuple[str, str] = ("left", "right")
+    """What the two are called where they are shown side by side."""
 
 
 def search(question: Question) -> Verdict:
@@ -78,262 +71,249 @@ def search(question: Question) -> Verdict:
 class _Search:
     def __init__(self, question: Question) -> None:
         self.question = question
+        self.programs = question.programs or _on_rdds(question)
         self.started = time.perf_counter()
+        self.budget = Budget(question.seconds)
         self.tried = 0
         """On how many inputs they were run."""
         self.unconfirmed = 0
+        self.watched = [Captured(program) for program in dict.fromkeys((question.left, question.right))]
 
     def verdict(self) -> Verdict:
-        question = self.question
         try:
-            found = self._told(self._candidates())
-            if found is not None:
-                return found
-            equivalence = Equivalence(Budget(question.seconds))
-            reason, rows = self._not_proved(equivalence)
-        except UnsupportedError as error:
-            return self._answer(Answer.UNDECIDED, reason=f"{error.where}: {error.came}. Try: {error.hint}")
-        except EncodingError:
+            return self._verdict()
+        except (EncodingError, SourceError):
             raise
+        except UnsupportedError as error:
+            return self._undecided(f"{error.where}: {error.came}. Try: {error.hint}")
         except StreamtightError as error:
-            return self._answer(Answer.UNDECIDED, reason=str(error))
-        if reason is None:
-            assumed = sorted(equivalence.meaning.assumptions)
-            claim = question.claim + (f", assuming that {' and '.join(assumed)}" if assumed else "")
-            return Verdict(claim, Answer.HOLDS, Scope.proved(), None, None, self._cost())
-        found = self._told(self._near(rows))
-        if found is not None:
-            return found
+            return self._undecided(str(error))
+
+    def _verdict(self) -> Verdict:
+        self.programs.require_allowed()
+        self._require_unchanged()
+        found = self.programs.at_once()
+        seen = None if found is None else self.question.confirm(found)
+        if seen is not None:
+            return self._fails(seen)
+        told = self._told(self._candidates(), self.question.seconds * (SHARE if self.is_quick else SHARE_ON_SPARK))
+        if told is not None:
+            return told
+        equivalence = Equivalence(self.budget)
+        not_proved = self.programs.prove(equivalence)
+        if not_proved is None:
+            assumptions = sorted({*equivalence.meaning.assumptions, *self.programs.assumptions()})
+            return Verdict(
+                self.question.claim,
+                Outcome.HOLDS,
+                Scope.proved(),
+                cost=self._cost(),
+                method=equivalence.proof,
+                assumptions=tuple(assumptions),
+            )
+        told = self._told(self._near(not_proved), max(1.0, self.budget.left))
+        if told is not None:
+            return told
+        reason = not_proved.reason
         if self.unconfirmed:
             reason += f"; {self.unconfirmed} inputs differ without Spark, but not on it"
-        return self._answer(Answer.UNDECIDED, reason=reason)
+        return self._undecided(reason)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether both programs can be run without Spark."""
+        return all(map(self.programs.is_quick, (self.question.left, self.question.right)))
 
     def _cost(self) -> dict[str, float]:
         return {"seconds": time.perf_counter() - self.started}
 
-    def _answer(self, outcome: Answer, found: Counterexample | None = None, reason: str | None = None) -> Verdict:
-        scope = Scope.tested(self.tried, seed=self.question.seed)
-        return Verdict(self.question.claim, outcome, scope, found, reason, self._cost())
+    def _scope(self) -> Scope:
+        return Scope.tested(self.tried, seed=self.question.seed)
+
+    def _undecided(self, reason: str) -> Verdict:
+        return Verdict(self.question.claim, Outcome.UNDECIDED, self._scope(), reason=reason, cost=self._cost())
+
+    def _fails(self, found: Difference) -> Verdict:
+        told = self._counterexample(found)
+        return Verdict(self.question.claim, Outcome.FAILS, self._scope(), told, cost=self._cost())
 
     # -- inputs on which they may differ -----------------------------------------------------------------------------
 
     def _candidates(self) -> Iterator[Tables]:
-        question = self.question
-        chance = random.Random(question.seed)
-        near = [*constants_of(question.left), *constants_of(question.right)]
-        yield tuple(() for _ in question.inputs)
-        for number in range(TRIED):
-            most = 1 + number // 20
-            yield tuple(tuple(some_rows(each.row, near, chance, most)) for each in question.inputs)
+        inputs = self.question.inputs
+        chance = random.Random(self.question.seed)
+        near = self.programs.constants()
+        yield tuple(() for _ in inputs)
+        fewest = max(1, int(MOST_ROWS ** (1 / max(1, len(inputs)))) - 2)
+        most = [1 + number // 20 for number in range(TRIED)] if self.is_quick else [2, 3, 4, 6] * (ON_SPARK // 4)
+        for each in most:
+            yield some_tables(inputs, near, chance, min(each, fewest), self.programs.allows)
 
-    def _near(self, rows: Sequence[tuple[str, Any]]) -> Iterator[Tables]:
+    def _near(self, found: NotProved) -> Iterator[Tables]:
         """The rows of a model, each once and twice."""
-        names = [f"r{place}" for place in range(len(self.question.inputs))]
+        rows = [[row for of, row in found.rows if of == name] for name in self.programs.names]
+        for place, each in enumerate(self.question.inputs):
+            if isinstance(each, TableInput):
+                rows[place] = [row for row in rows[place] if fits(row, each.fields)]
         for times in (1, 2):
-            yield tuple(tuple(row for of, row in rows if of == name) * times for name in names)
+            tables = tuple(tuple(each) * times for each in rows)
+            if any(tables) and all(self.programs.allows(place, each) for place, each in enumerate(tables)):
+                yield tables
 
-    def _told(self, candidates: Iterator[Tables]) -> Verdict | None:
-        question = self.question
+    def _told(self, candidates: Iterator[Tables], seconds: float) -> Verdict | None:
+        ends = time.monotonic() + seconds
         for tables in candidates:
             self.tried += 1
             found = self._difference(tables)
-            if found is None:
-                continue
-            small = self._smallest(found)
-            for one in dict.fromkeys((small.tables, found.tables)):
-                difference = self._difference(one)
-                if difference is not None and question.confirm(difference):
-                    return self._answer(Answer.FAILS, self._counterexample(difference))
-            self.unconfirmed += 1
-            if self.unconfirmed > 3:
+            self._require_unchanged()
+            if found is not None:
+                told = self._confirmed(found)
+                if told is not None:
+                    return told
+                self.unconfirmed += 1
+            if self.unconfirmed > UNCONFIRMED or time.monotonic() > ends:
                 return None
         return None
 
-    def _difference(self, tables: Tables) -> Difference | None:
-        """The programs on this input, spread in two ways; None if nothing differs."""
-        left, right = self.question.left, self.question.right
-        first: dict[Program, Any] = {}
-        for program in (left, right):
-            one, again, other = (outcome_of(program, tables, partitions) for partitions in (1, 1, 3))
-            if one != again:
-                raise UnsupportedError(
-                    getattr(program, "__name__", repr(program)),
-                    needed="a program that always gives the same",
-                    came=f"{told(one)} and {told(again)} for the same rows",
-                    hint="a seed, a time or an id as an input",
-                )
-            if one != other:
-                return Difference(tables, (1, 3), program, program, (one, other))
-            first[program] = one
-        if first[left] != first[right]:
-            return Difference(tables, (1, 1), left, right, (first[left], first[right]))
+    def _confirmed(self, found: Difference) -> Verdict | None:
+        """The verdict, if Spark shows the difference on a smaller input, or on this one."""
+        small = self._smallest(found)
+        for one in [small] if small.one.tables == found.one.tables else [small, found]:
+            seen = self.question.confirm(one)
+            if seen is not None:
+                return self._fails(seen)
         return None
+
+    def _difference(self, tables: Tables) -> Difference | None:
+        """The programs on this input, spread in several ways; None if nothing differs."""
+        if not self.is_quick:
+            return self._difference_on(tables)
+        with within(self.budget.left + 1):
+            return self._difference_on(tables)
+
+    def _difference_on(self, tables: Tables) -> Difference | None:
+        left, right = Run(self.question.left, tables), Run(self.question.right, tables)
+        results = {run.program: self.programs.result(run) for run in (left, right)}
+        for run in (left, right):
+            if self.programs.is_quick(run.program):
+                found = self._not_well_defined(run, results[run.program])
+                if found is not None:
+                    return found
+        one, other = results[left.program], results[right.program]
+        if one is None or other is None or one.is_same(other):
+            return None
+        for run in (left, right):
+            found = None if self.programs.is_quick(run.program) else self._not_well_defined(run, results[run.program])
+            if found is not None:
+                return found
+        return Difference(left, right, (one, other))
+
+    def _not_well_defined(self, run: Run, result: Result | None) -> Difference | None:
+        """The same program on the same rows in another way, if it gives something else then."""
+        again = None if result is None else self.programs.result(run)
+        if result is None or again is None:
+            return None
+        if not result.is_same(again):
+            raise UnsupportedError(
+                run.name,
+                needed="a program that always gives the same",
+                came=f"one that gives {result} and then {again} for the same rows",
+                hint="a seed, a time or an id as an input",
+            )
+        for way in self.programs.ways(run.program, run.tables):
+            other = self.programs.result(way)
+            if other is not None and not result.is_same(other):
+                return Difference(run, way, (result, other), "NOT_WELL_DEFINED")
+        return None
+
+    def _require_unchanged(self) -> None:
+        changed = [name for captured in self.watched if (name := captured.changed()) is not None]
+        if changed:
+            raise UnsupportedError(
+                self.question.claim,
+                needed="programs that only work on their inputs",
+                came=f"one that changes {changed[0]}, which it has from outside",
+                hint="what it needs to remember as a column, or as a fold",
+            )
 
     def _smallest(self, found: Difference) -> Difference:
         """The same with fewer rows and simpler values, as far as it still differs."""
-        best, tried = found, 0
+        best, tried, most = found, 0, SMALLER if self.is_quick else SMALLER_ON_SPARK
         progress = True
-        while progress and tried < SMALLER:
+        while progress and tried < most and self.budget.left:
             progress = False
-            for tables in _smaller(best.tables):
+            for tables in smaller(best.one.tables):
                 tried += 1
-                smaller = self._difference(tables)
-                if smaller is not None and smaller.is_one_program is found.is_one_program:
-                    best, progress = smaller, True
+                if tried >= most:
                     break
-                if tried >= SMALLER:
+                if not all(self.programs.allows(place, rows) for place, rows in enumerate(tables)):
+                    continue
+                less = self._difference(tables)
+                if less is not None and less.finding == found.finding:
+                    best, progress = less, True
                     break
         return best
 
     def _counterexample(self, found: Difference) -> Counterexample:
-        if found.is_one_program:
-            name = getattr(found.one, "__name__", "the program")
-            finding = "NOT_WELL_DEFINED"
-            text = (
-                f"{name} gives one result if the rows are in {found.ways[0]} partition, another if in {found.ways[1]}"
-            )
-            columns = tuple(f"in {way} partition{'s' if way > 1 else ''}" for way in found.ways)
+        names = [f"input {place + 1}" for place in range(len(found.one.tables))]
+        cells = ["\n".join(map(repr, rows)) or "no rows" for rows in found.one.tables]
+        runs = (found.one, found.other)
+        if found.finding == "NOT_WELL_DEFINED":
+            text = f"{found.one.name} gives another result if the same rows come otherwise"
+            columns = [_way(run, found) for run in runs]
+        elif found.finding == "DIFFERENT_COLUMNS":
+            text, columns = "their results have different columns", list(self.question.names)
         else:
-            finding, text = "DIFFERENT", "they give different results on this input"
-            columns = tuple(getattr(each, "__name__", "?") for each in (found.one, found.other))
-        names = [f"input {place + 1}" for place in range(len(found.tables))]
-        cells = ["\n".join(map(repr, rows)) or "-" for rows in found.tables]
+            text, columns = "they give different results on this input", list(self.question.names)
         return Counterexample(
-            finding=finding,
+            finding=found.finding,
             explanation=text,
-            table=Table((*names, *columns), ((*cells, *map(told, found.results)),)),
+            table=Table((*names, *columns), ((*cells, *map(str, found.results)),)),
             replay=self.question.replay(found),
-            reruns=1,
-            failing_reruns=1,
+            reruns=found.reruns,
+            failing_reruns=found.failing_reruns,
         )
 
-    # -- a proof -----------------------------------------------------------------------------------------------------
 
-    def _not_proved(self, equivalence: Equivalence) -> tuple[str | None, list[tuple[str, Any]]]:
-        """None if the programs are proved to be equal; else why not, and rows on which they may differ."""
-        question = self.question
-        relations = [Input(f"r{place}", each.row) for place, each in enumerate(question.inputs)]
-
-        def outcomes_of(program: Program, name: str) -> list[Outcome]:
-            require_readable(program)
-            return equivalence.outcomes(lambda value: program(*[RecordedRDD(each, value) for each in relations]), name)
-
-        left, right = outcomes_of(question.left, "a"), outcomes_of(question.right, "b")
-        for outcomes in (left, right):
-            unclear = equivalence.ill_defined(outcomes, relation_of)
-            if unclear is not None:
-                return f"{unclear}: it is not proved that the result is the same however the rows are spread", []
-        found = equivalence.difference(left, right, relation_of)
-        return (None, []) if found is None else (found.reason, found.values())
+def _on_rdds(question: Question) -> Programs:
+    inputs = [each for each in question.inputs if isinstance(each, RDDInput)]
+    return RDDPrograms(question.left, question.right, inputs)
 
 
-def relation_of(result: object) -> tuple[str, Relation] | None:
-    """The relation that a program gives, and as what; None if it gives a value."""
-    if isinstance(result, RecordedRDD):
-        return "bag of rows", result.relation
-    return (result.how, result.relation) if isinstance(result, Collected) else None
+def _way(run: Run, found: Difference) -> str:
+    """How a program was given its rows, as the head of a column."""
+    order = ", from the last row to the first" if run.tables != found.one.tables else ""
+    return f"in {run.partitions} partition{'s' if run.partitions > 1 else ''}{order}"
 
 
-def outcome_of(program: Program, tables: Tables, partitions: int) -> Any:
-    """What a program gives, in a form that can be compared: rows in any order, or the exception that it raises."""
+class _TooLong(BaseException):  # no user code catches it by accident
+    pass
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """UnsupportedError if what is run does not end in so many seconds: a loop of the user's, perhaps for ever."""
+    here, lock = threading.get_ident(), threading.Lock()
+    ended = False
+
+    def stop() -> None:
+        with lock:
+            if not ended:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(here), ctypes.py_object(_TooLong))
+
+    timer = threading.Timer(min(seconds, 1_000_000.0), stop)
+    timer.daemon = True
+    timer.start()
     try:
-        return comparable(program(*[LocalRDD.of(rows, partitions) for rows in tables]))
-    except UnsupportedError:
-        return None  # the proof will tell
-    except Exception as error:
-        return ("raises", type(error).__name__)
-
-
-def comparable(result: Any) -> Any:
-    """A result of a program, so that equal results are equal."""
-    if callable(getattr(result, "collect", None)):
-        return ("rows", *sorted(result.collect(), key=repr))
-    if isinstance(result, dict):
-        return ("dict", *sorted(result.items(), key=repr))
-    return ("rows", *sorted(result, key=repr)) if isinstance(result, list) else ("value", result)
-
-
-def told(result: Any) -> str:
-    """A result as it is shown."""
-    if result is None:
-        return "not known"
-    kind, *values = result
-    if kind == "raises":
-        return f"raises {values[0]}"
-    return "\n".join(map(repr, values)) or "no rows"
-
-
-def _smaller(tables: Tables) -> Iterator[Tables]:
-    for place, rows in enumerate(tables):
-        for number in range(len(rows)):
-            yield (*tables[:place], rows[:number] + rows[number + 1 :], *tables[place + 1 :])
-    for place, rows in enumerate(tables):
-        for number, row in enumerate(rows):
-            for simpler in _simpler(row):
-                yield (*tables[:place], (*rows[:number], simpler, *rows[number + 1 :]), *tables[place + 1 :])
-
-
-def _simpler(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for place, part in enumerate(value):
-            for simpler in _simpler(part):
-                yield (*value[:place], simpler, *value[place + 1 :])
-    elif isinstance(value, bool):
-        if value:
-            yield False
-    elif isinstance(value, int | float):
-        if value:
-            yield type(value)(0)
-            if value < 0:
-                yield -value
-            if abs(value) > 1:
-                yield type(value)(int(value / 2))
-                yield type(value)(value - 1 if value > 0 else value + 1)
-    elif isinstance(value, str) and value:
-        yield ""
-
-
-def constants_of(program: Any) -> list[Any]:
-    """The numbers and texts in the code of a program and of the functions in it."""
-    found: list[Any] = []
-    waiting: list[Any] = [getattr(program, "__code__", None)]
-    for cell in getattr(program, "__closure__", None) or ():
-        try:
-            waiting.append(getattr(cell.cell_contents, "__code__", cell.cell_contents))
-        except ValueError:
-            continue
-    while waiting:
-        code = waiting.pop()
-        if isinstance(code, types.CodeType):
-            waiting += code.co_consts
-        elif isinstance(code, tuple):
-            waiting += code
-        elif isinstance(code, int | float | str) and not (isinstance(code, str) and len(code) > 20):
-            found.append(code)
-    return found
-
-
-def require_readable(program: Program) -> None:
-    """Raise if the program itself uses what the values that stand for its aggregates cannot show."""
-    code = getattr(program, "__code__", None)
-    if code is None:
+        yield
+    except _TooLong:
         raise UnsupportedError(
-            repr(program), needed="a function of Python", came="a callable without code", hint="lambda rdd: ..."
-        )
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "IMPORT_NAME") and instruction.argval in _FORBIDDEN:
-            line = instruction.positions.lineno if instruction.positions else code.co_firstlineno
-            raise UnsupportedError(
-                f"line {line} of {code.co_filename}",
-                needed="a program that only works on its inputs",
-                came=f"one that uses {instruction.argval}",
-                hint="give what it needs as an argument of the functions inside",
-            )
-
-
-def parameters_of(program: Program) -> int | None:
-    """How many inputs a program takes; None if that cannot be known."""
-    try:
-        return len(inspect.signature(program).parameters)
-    except (TypeError, ValueError):
-        return None
+            "running the programs",
+            needed=f"an end within {seconds:g} seconds",
+            came="none, on a small input",
+            hint="seconds=..., or tight.compare, which runs both programs on Spark",
+        ) from None
+    finally:
+        with lock:
+            ended = True
+        timer.cancel()

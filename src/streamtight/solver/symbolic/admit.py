@@ -82,7 +82,8 @@ class Composed(StandIn):
 
     `make` is given the twin and what is admitted for the parts, and gives a function. `real` is the same function on
     known values, made of the parts themselves; if there is none, values that are known go through a twin, too.
-    `besides` is what else decides what it does: with the same parts and the same of this, it is the same function.
+    `besides` is what else decides what it does: with the same parts and the same of this, it is the same function. `at`
+    is the line and the file where it was made, for parts that have none.
     """
 
     def __init__(
@@ -91,9 +92,10 @@ class Composed(StandIn):
         *parts: Any,
         besides: tuple[Any, ...],
         real: Callable[..., Any] | None = None,
+        at: tuple[int | None, str | None] = (None, None),
     ) -> None:
         self.make, self.parts, self.besides = make, parts, besides
-        self._real = real
+        self._real, self._at = real, at
         self._own: Twin | None = None
 
     def admitted(self, twin: Twin) -> Callable[..., Any]:
@@ -110,8 +112,12 @@ class Composed(StandIn):
     @property
     def place(self) -> tuple[int | None, str | None]:
         """Where the first part that the user wrote begins."""
-        codes = [part.__code__ for part in self.parts if hasattr(part, "__code__")]
-        return (codes[0].co_firstlineno, codes[0].co_filename) if codes else (None, None)
+        for part in self.parts:
+            if isinstance(part, Composed):
+                return part.place
+            if hasattr(part, "__code__"):
+                return part.__code__.co_firstlineno, part.__code__.co_filename
+        return self._at
 
 
 class Twin:

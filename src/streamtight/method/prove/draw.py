@@ -1,0 +1,198 @@
+"""Small rows for the inputs of programs, near the values that the programs name; and simpler ones.
+
+>>> chance = random.Random(1)
+>>> all(type(row) is int for row in some_rows(int, [100], chance, 5))
+True
+>>> list(simpler(3))
+[0, 1, 2]
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from streamtight.method.prove.inputs import Input, RDDInput, options
+from streamtight.program.expression import INTEGER_BITS, NAN, Field, digits
+
+Row = Any
+Tables = tuple[tuple[Row, ...], ...]
+"""The rows of each input."""
+Allowed = Callable[[int, Sequence[Row]], bool]
+"""Whether the input at this place may have these rows."""
+
+_LONGEST = 20
+"""Longer texts are no values of columns."""
+_TRIES = 20
+"""So often a row is drawn, if it is not allowed."""
+_NEAR, _NULL, _ODD, _AGAIN = 0.5, 0.25, 0.1, 0.3
+"""How likely a value is near one that the programs name; null; NaN or -0.0; a row one that another input has."""
+
+
+def some_tables(
+    inputs: Sequence[Input], near: Sequence[Any], chance: random.Random, most: int, allowed: Allowed
+) -> Tables:
+    """A few rows for each input; some of them the same in inputs that are alike."""
+    drawn: list[tuple[Row, ...]] = []
+    for place, each in enumerate(inputs):
+        alike = [
+            row for rows, other in zip(drawn, inputs, strict=False) if _types(other) == _types(each) for row in rows
+        ]
+        rows: list[Row] = []
+        for row in some_rows(_type(each), near, chance, most):
+            again = chance.choice(alike) if alike and chance.random() < _AGAIN else row
+            for candidate in _until_allowed(again, each, near, chance):
+                if allowed(place, [*rows, candidate]):
+                    rows.append(candidate)
+                    break
+        drawn.append(tuple(rows))
+    return tuple(drawn)
+
+
+def _type(of: Input) -> Any:
+    return of.row if isinstance(of, RDDInput) else of.fields
+
+
+def _types(of: Input) -> Any:
+    """What the rows of two inputs must agree in, if a row of one may be a row of the other."""
+    return of.row if isinstance(of, RDDInput) else [(field.type, field.nullable) for field in of.fields]
+
+
+def _until_allowed(row: Row, of: Input, near: Sequence[Any], chance: random.Random) -> Iterator[Row]:
+    yield row
+    for _ in range(_TRIES):
+        yield _some_value(_type(of), near, chance)
+
+
+def some_rows(type_: Any, near: Sequence[Any], chance: random.Random, most: int = 4) -> list[Row]:
+    """A few rows of a type; of values near those that the programs have in them, and some of them more than once."""
+    rows = [_some_value(type_, near, chance) for _ in range(chance.randint(0, most))]
+    return rows + [chance.choice(rows) for _ in range(chance.randint(0, 2)) if rows and chance.random() < 0.5]
+
+
+def _some_value(type_: Any, near: Sequence[Any], chance: random.Random) -> Any:
+    if isinstance(type_, Field):
+        return None if type_.nullable and chance.random() < _NULL else _some_cell(type_.type, near, chance)
+    if isinstance(type_, tuple):
+        return tuple(_some_value(part, near, chance) for part in type_)
+    parts = options(type_)
+    if len(parts) > 1:
+        inner = next(option for option in parts if option is not type(None))
+        return None if chance.random() < _NULL else _some_value(inner, near, chance)
+    if type_ is bool:
+        return chance.random() < 0.5
+    if type_ is str:
+        return _some_text(near, chance)
+    number = _some_number(near, chance)
+    return int(number) if type_ is int else float(number)
+
+
+def _some_number(near: Sequence[Any], chance: random.Random) -> Any:
+    numbers = [value for value in near if isinstance(value, int | float | Decimal) and not isinstance(value, bool)]
+    if numbers and chance.random() < _NEAR:
+        value: Any = chance.choice(numbers)
+        if value == value and abs(value) < 2**53:
+            return value + chance.randint(-1, 1)
+    return chance.randint(-3, 3)
+
+
+def _some_text(near: Sequence[Any], chance: random.Random) -> str:
+    return chance.choice([*(value for value in near if isinstance(value, str)), "", "a", "b"])
+
+
+def _some_cell(type_: str, near: Sequence[Any], chance: random.Random) -> Any:
+    """A value of a type of Spark."""
+    if (bits := INTEGER_BITS.get(type_)) is not None:
+        number = int(_some_number(near, chance))
+        return number if -(1 << bits - 1) <= number < 1 << bits - 1 else chance.randint(-3, 3)
+    if (precision := digits(type_)) is not None:
+        step = Decimal(1).scaleb(-precision[1])
+        exact = Decimal(int(_some_number(near, chance))) + chance.randint(-1, 1) * step
+        return (exact if abs(exact) < Decimal(1).scaleb(precision[0] - precision[1]) else Decimal(0)).quantize(step)
+    match type_:
+        case "boolean":
+            return chance.random() < 0.5
+        case "string":
+            return _some_text(near, chance)
+        case "double":
+            value = float(_some_number(near, chance)) + chance.choice((0.0, 0.0, 0.5))
+            return chance.choice((NAN, -0.0)) if chance.random() < _ODD else value
+        case "date":
+            known = [value for value in near if type(value) is date] or [date(2024, 2, 28)]
+            return chance.choice(known) + timedelta(days=chance.randint(-1, 2))
+    known_times = [value for value in near if type(value) is datetime] or [datetime(2024, 2, 28, 12)]
+    return chance.choice(known_times) + timedelta(seconds=chance.randint(-1, 1))
+
+
+def fits(row: Row, fields: Sequence[Field]) -> bool:
+    """Whether a row that the solver made up can be one of a table."""
+    if len(row) != len(fields):
+        return False
+    for value, field in zip(row, fields, strict=True):
+        bits = INTEGER_BITS.get(field.type)
+        if value is None:
+            if not field.nullable:
+                return False
+        elif bits is not None and not -(1 << bits - 1) <= value < 1 << bits - 1:
+            return False
+    return True
+
+
+def constants_in(*values: Any) -> list[Any]:
+    """The numbers, texts and days among these, in their tuples, and in texts that may be SQL."""
+    found: dict[Any, None] = {}
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple | list | set | frozenset):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, str):
+            if len(value) <= _LONGEST:
+                found[value] = None
+            if " " in value:  # perhaps SQL
+                found.update(dict.fromkeys(map(int, re.findall(r"\b\d{1,15}\b", value))))
+                found.update(dict.fromkeys(re.findall(r"'([^']{0,20})'", value)))
+        elif isinstance(value, int | float | Decimal | date):
+            found[value] = None
+    return list(found)
+
+
+# -- simpler inputs --------------------------------------------------------------------------------------------------
+
+
+def smaller(tables: Tables) -> Iterator[Tables]:
+    """The same with a row less, or with a simpler value."""
+    for place, rows in enumerate(tables):
+        for number in range(len(rows)):
+            yield (*tables[:place], rows[:number] + rows[number + 1 :], *tables[place + 1 :])
+    for place, rows in enumerate(tables):
+        for number, row in enumerate(rows):
+            for other in simpler(row):
+                yield (*tables[:place], (*rows[:number], other, *rows[number + 1 :]), *tables[place + 1 :])
+
+
+def simpler(value: Any) -> Iterator[Any]:
+    """Values of the same type that are simpler to read; nothing if this is the simplest."""
+    if isinstance(value, tuple):
+        for place, part in enumerate(value):
+            for one in simpler(part):
+                yield (*value[:place], one, *value[place + 1 :])
+    elif isinstance(value, bool):
+        if value:
+            yield False
+    elif isinstance(value, int | float) and value == value:
+        if value:
+            yield type(value)(0)
+            if value < 0:
+                yield -value
+            if abs(value) > 1:
+                yield type(value)(int(value / 2))
+                yield type(value)(value - 1 if value > 0 else value + 1)
+    elif isinstance(value, str) and value:
+        yield ""

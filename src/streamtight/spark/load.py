@@ -1,0 +1,92 @@
+"""Functions of the user's files, by the names that the command line gives: `jobs.py:clean`, `package.jobs:clean`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pyspark import cloudpickle
+
+from streamtight.errors import SourceError
+
+
+def load_function(place: str) -> Callable[..., Any]:
+    """The function at `file.py:name` or `module:name`. The file is run, as Python runs a script that is imported."""
+    where, _, name = place.rpartition(":")
+    if not where or not name:
+        raise SourceError(
+            place, needed="a file or a module, and a function in it", came=repr(place), hint="jobs.py:clean"
+        )
+    module = _load_file(Path(where), place) if where.endswith(".py") else _load_module(where, place)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            functions = sorted(
+                own for own, value in vars(module).items() if callable(value) and not own.startswith("_")
+            )
+            raise SourceError(
+                place,
+                needed=f"a name that {where} has",
+                came=repr(name),
+                hint=", ".join(f"{where}:{one}" for one in functions[:5]) or "a function in this file",
+            )
+        found = getattr(found, part)
+    if not callable(found):
+        raise SourceError(place, needed="a function", came=repr(found)[:100], hint="a def, or a lambda with a name")
+    # Tasks get what the user's functions need by value: workers cannot import the file.
+    register: Any = cloudpickle.register_pickle_by_value
+    register(module)
+    return found  # type: ignore[no-any-return]
+
+
+def _load_file(path: Path, place: str) -> ModuleType:
+    if not path.is_file():
+        raise SourceError(place, needed="a file that is there", came=str(path), hint="its path from this folder")
+    # Another file of the same name is another module.
+    name = f"{path.stem}_{len(sys.modules)}" if path.stem in sys.modules else path.stem
+    known = [one for one in list(sys.modules.values()) if _is_of(one, path)]
+    if known:
+        return known[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SourceError(place, needed="a file of Python", came=str(path), hint="jobs.py:clean")
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    sys.modules[name] = module
+    sys.path.insert(0, folder)  # as for a script, what lies beside it can be imported
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if not isinstance(error, Exception):
+            raise
+        raise _did_not_load(place, error) from error
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def _is_of(module: Any, path: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and Path(file).resolve() == path.resolve() and module.__name__ != "__main__"
+
+
+def _load_module(name: str, place: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # the border of user code
+        raise _did_not_load(place, error) from error
+
+
+def _did_not_load(place: str, error: Exception) -> SourceError:
+    return SourceError(
+        place,
+        needed="code that can be imported",
+        came=f"{type(error).__name__}: {error}",
+        hint="python -c 'import ...' shows the same",
+    )

@@ -1,0 +1,109 @@
+"""`streamtight prove`: files in, a story and a number out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from streamtight.cli import app
+from streamtight.errors import SourceError
+from streamtight.spark.load import load_function
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "bounds.py").write_text("LIMIT = 3\n")
+    (tmp_path / "old.py").write_text(
+        "from bounds import LIMIT\n\n"
+        "def clean(t):\n    return t.where(t.v > LIMIT)\n\n"
+        "def large(numbers):\n    return numbers.filter(is_large)\n\n"
+        "def is_large(x):\n    return x > LIMIT\n\n"
+        "broken = 5\n"
+    )
+    (tmp_path / "new.py").write_text(
+        "def clean(t):\n    return t.where('v >= 4')\n\n"
+        "def cleaned(t):\n    return t.where('v >= 3')\n\n"
+        "def large(numbers):\n    return numbers.filter(lambda x: x >= 3)\n\n"
+        "def unclear(t):\n    return t.where('rlike(string(v), \"[4-9]\")').limit(0)\n"
+    )
+    (tmp_path / "sample.csv").write_text("k,v\n1,2\n")
+    (tmp_path / "sample.json").write_text('{"k": 1, "v": 2}\n')
+    (tmp_path / "raises.py").write_text("1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["prove", *arguments])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("how", [["--input", "table[k: int, v: int?]"], ["--sample", "sample.csv"]])
+def test_equal_programs_end_with_0(folder: Path, how: list[str]):
+    code, told = run("old.py:clean", "new.py:clean", *how)
+
+    assert code == 0
+    assert told.startswith("HOLDS  right gives what left gives (proved for every input")
+
+
+def test_different_programs_end_with_1(folder: Path):
+    code, told = run("old.py:clean", "new.py:cleaned", "--sample", "sample.json")
+
+    assert code == 1
+    assert "cleaned gives what clean gives: DIFFERENT" in told
+
+
+def test_functions_of_files_reach_the_tasks(folder: Path):
+    code, told = run("old.py:large", "new.py:large", "--input", "rdd[int]")
+
+    assert code == 1
+    assert "3        no rows  3" in told
+
+
+def test_undecided_ends_with_2_and_json_is_the_verdict(folder: Path):
+    code, told = run("new.py:unclear", "new.py:unclear", "--input", "table[v: int]", "--seconds", "2", "--json")
+
+    assert code == 2
+    assert json.loads(told[told.index("{") :])["outcome"] == "UNDECIDED"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["old.py:clean", "new.py:clean"], "neither"),
+        (["old.py:clean", "new.py:clean", "--input", "rdd[int]", "--sample", "sample.csv"], "both"),
+        (["old.py:clean", "new.py:clean", "--input", "rdd[list]"], "rdd[type]"),
+        (["old.py:clean", "new.py:clean", "--sample", "sample.txt"], "no such file"),
+        (["old.py:clean", "new.py:clean", "--input", "rdd[int]", "--input", "rdd[int]"], "as many inputs"),
+    ],
+)
+def test_a_wrong_question_ends_with_3(folder: Path, arguments: list[str], told: str):
+    code, said = run(*arguments)
+
+    assert code == 3
+    assert told in said
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("old.py", "a function in it"),
+        ("gone.py:clean", "a file that is there"),
+        ("old.py:cleen", "old.py:clean"),
+        ("old.py:broken", "a function"),
+        ("raises.py:clean", "ZeroDivisionError"),
+        ("no.such.module:clean", "ModuleNotFoundError"),
+    ],
+)
+def test_what_cannot_be_loaded_is_told(folder: Path, place: str, told: str):
+    with pytest.raises(SourceError, match=told):
+        load_function(place)
+
+
+def test_a_function_of_a_module_can_be_loaded():
+    assert load_function("json:dumps") is json.dumps
