@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -131,6 +133,24 @@ def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, before)
+
+
+@contextlib.contextmanager
+def importable(spark: SparkSession) -> Iterator[None]:
+    """Let Python workers import what can be imported here, such as the module of a test, while functions are sent."""
+    if is_connect(spark):
+        yield
+        return
+    environment = spark.sparkContext.environment
+    before = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*sys.path, before]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del environment["PYTHONPATH"]
+        else:
+            environment["PYTHONPATH"] = before
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ from streamtight.method.prove.results import IN_ORDER, Result, run
 from streamtight.method.prove.search import SECONDS, Question, search
 from streamtight.method.replay import code_name
 from streamtight.program.expression import SqlFunction
-from streamtight.spark.engine import interrupted_after, settings
+from streamtight.spark.engine import importable, interrupted_after, settings
 from streamtight.spark.lift_frame import BuiltFrame, build_frame, condition_of, named_views
 from streamtight.spark.lift_plan import Known
 from streamtight.spark.rdd import require_rdds
@@ -49,6 +49,7 @@ def prove(
     right: Callable[..., Any],
     *,
     inputs: Sequence[Input | DataFrame],
+    overflow: bool = False,
     seconds: float = SECONDS,
     seed: int = 0,
     spark: SparkSession | None = None,
@@ -59,6 +60,8 @@ def prove(
                     DataFrames, which return a DataFrame
     inputs          what they take, in this order: [rdd(int), rdd((str, int | None))]; or [table(k=int)], or DataFrames,
                     each of which stands for all tables with its columns
+    overflow        whether integers that do not fit into their type count, at which Spark raises; if not, that there
+                    are none is assumed, and said with a HOLDS
     seconds         how long an answer is looked for
     seed            of the small inputs on which they are tried first
 
@@ -85,6 +88,7 @@ def prove(
         replay=lambda difference: asked.replay(difference, {right: names[1], left: names[0]}),
         seconds=seconds,
         seed=seed,
+        overflows=overflow,
         programs=asked.programs,
         names=names,
     )
@@ -174,7 +178,7 @@ class _RDDs:
         spark = self._started()
         require_rdds(spark, "prove")
         context = spark.sparkContext
-        with interrupted_after(spark, LONGEST_RUN):
+        with importable(spark), interrupted_after(spark, LONGEST_RUN):
             found = run(
                 lambda: one.program(*[context.parallelize(list(rows), one.partitions) for rows in one.tables]), _name_of
             )
@@ -262,6 +266,7 @@ class _Frames:
             with (
                 named_views(spark, frames),
                 settings(spark, _QUICK),
+                importable(spark),
                 _quietly(),
                 interrupted_after(spark, LONGEST_RUN),
             ):

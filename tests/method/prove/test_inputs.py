@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamtight.errors import SourceError
-from streamtight.method.prove.draw import constants_in, fits, simpler, some_rows, some_tables
+from streamtight.method.prove.draw import as_row, constants_in, simpler, some_rows, some_tables
 from streamtight.method.prove.inputs import are_tables, nullable, rdd, table
 from streamtight.method.prove.parse_input import parse_input
 from streamtight.program.expression import Field, is_known
@@ -154,7 +154,7 @@ def test_drawn_rows_are_of_their_types():
     near = [100, 2**40, 0.5, "abc", date(2020, 1, 1), Decimal("3.25"), float("nan"), True]
 
     for row in some_rows(fields, near, random.Random(3), most=200):
-        assert fits(row, fields)
+        assert all(value is not None or field.nullable for value, field in zip(row, fields, strict=True))
         assert row[3] is None or (isinstance(row[3], int) and -128 <= row[3] < 128)
         assert row[9] is None or (abs(row[9]) < 100 and row[9] == round(row[9], 2))
         assert isinstance(row[5], bool)
@@ -186,10 +186,11 @@ def test_constants_are_found_in_sql_as_well():
     assert {41, "new", 1, 2.5, "a", date(2020, 1, 1)} <= set(found)
 
 
-def test_rows_that_do_not_fit_are_told_from_those_that_do():
-    fields = table(k=int, v=nullable("int")).fields
+def test_rows_of_the_solver_are_rows_of_a_table_or_none():
+    fields = table(k=int, v=nullable("int"), d=nullable(date), m=nullable("decimal(4,2)")).fields
 
-    assert fits((1, None), fields)
-    assert not fits((None, 1), fields)
-    assert not fits((2**63, 1), fields)
-    assert not fits((1, 2**31), fields)
+    assert as_row((1, None, None, None), fields) == (1, None, None, None)
+    assert as_row((1, 2, 738_945, 1.25), fields) == (1, 2, date(2024, 2, 29), Decimal("1.25"))
+    for value in ((None, 1, None, None), (2**63, 1, None, None), (1, 2**31, None, None), (1, 1, 10**9, None)):
+        assert as_row(value, fields) is None
+    assert as_row((1, 1, None, 100.0), fields) is None

@@ -97,6 +97,8 @@ def _some_number(near: Sequence[Any], chance: random.Random) -> Any:
         value: Any = chance.choice(numbers)
         if value == value and abs(value) < 2**53:
             return value + chance.randint(-1, 1)
+        if isinstance(value, int):
+            return value
     return chance.randint(-3, 3)
 
 
@@ -128,18 +130,29 @@ def _some_cell(type_: str, near: Sequence[Any], chance: random.Random) -> Any:
     return chance.choice(known_times) + timedelta(seconds=chance.randint(-1, 1))
 
 
-def fits(row: Row, fields: Sequence[Field]) -> bool:
-    """Whether a row that the solver made up can be one of a table."""
-    if len(row) != len(fields):
-        return False
-    for value, field in zip(row, fields, strict=True):
-        bits = INTEGER_BITS.get(field.type)
-        if value is None:
-            if not field.nullable:
-                return False
-        elif bits is not None and not -(1 << bits - 1) <= value < 1 << bits - 1:
-            return False
-    return True
+def as_row(row: Row, fields: Sequence[Field]) -> Row | None:
+    """A row that the solver made up, as one of a table; None if there is no such row. It counts days, for dates."""
+    try:
+        made = tuple(_as_cell(value, field) for value, field in zip(row, fields, strict=True))
+    except (ValueError, OverflowError, ArithmeticError):
+        return None
+    return made
+
+
+def _as_cell(value: Any, field: Field) -> Any:
+    bits, precision = INTEGER_BITS.get(field.type), digits(field.type)
+    if value is None:
+        if not field.nullable:
+            raise ValueError(f"{field.name} is never null")
+        return None
+    if bits is not None and not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(f"{value} does not fit into {field.type}")
+    if precision is not None:
+        exact = Decimal(str(value)).quantize(Decimal(1).scaleb(-precision[1]))
+        if abs(exact) >= Decimal(1).scaleb(precision[0] - precision[1]):
+            raise ValueError(f"{value} does not fit into {field.type}")
+        return exact
+    return date.fromordinal(value) if field.type == "date" else value
 
 
 def constants_in(*values: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """Laws of a function that merges two values: may its results be merged in any order and grouping?
 
 >>> print(commutative_monoid(lambda a, b: a + b, int, identity=0))
-HOLDS  the function merges in any order and grouping, and 0 changes nothing (proved for every input)
+HOLDS  f merges in any order and grouping, and 0 changes nothing (proved for every input)
 >>> commutative_monoid(lambda a, b: a - b, int).counterexample.finding
 'NOT_ASSOCIATIVE'
 """
@@ -18,8 +18,8 @@ from streamtight.errors import UnsupportedError
 from streamtight.method.prove.allowed import constants_of
 from streamtight.method.prove.draw import some_rows
 from streamtight.method.prove.inputs import rdd
+from streamtight.method.prove.programs import called
 from streamtight.method.prove.results import is_close
-from streamtight.method.replay import code_name
 from streamtight.solver import laws
 from streamtight.solver.ask import Answer, Budget
 from streamtight.solver.values import values_in, variable
@@ -51,7 +51,7 @@ def commutative_monoid(
     identity    if given, also whether merging with this value changes nothing: the start of a fold
     """
     rdd(of)  # which says what is wrong with a type
-    name = code_name(combine, "the function")
+    name = called(combine, "f")
     laws_ = list(_laws(combine, of, identity, name))
     claim = f"{name} merges in any order and grouping"
     claim += "" if identity is _MISSING else f", and {identity!r} changes nothing"

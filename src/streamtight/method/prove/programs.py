@@ -26,8 +26,13 @@ class Run:
     @property
     def name(self) -> str:
         """What the program is called."""
-        name = getattr(self.program, "__name__", "")
-        return name if name.isidentifier() else "the program"
+        return called(self.program, "the program")
+
+
+def called(function: Callable[..., Any], otherwise: str) -> str:
+    """The name of a function, if it has one that can be written."""
+    name = getattr(function, "__name__", "")
+    return name if name.isidentifier() else otherwise
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from streamtight.method.prove.results import Result, run
 from streamtight.program.relation import Aggregate, Each, Fold, How, Input, Place, Relation, rows_of, value_of
 from streamtight.program.relation import Tables as RelationTables
 from streamtight.solver.equivalence import Equivalence, Outcome
+from streamtight.solver.symbolic.known import with_known_len
 
 READ_AGAIN = 12
 """On so many inputs what was read is compared with what the program does."""
@@ -68,7 +69,8 @@ class RDDPrograms:
 
         def outcomes_of(program: Program, name: str) -> list[Outcome]:
             require_readable(program)
-            return equivalence.outcomes(lambda value: program(*[RecordedRDD(each, value) for each in relations]), name)
+            known = with_known_len(program)
+            return equivalence.outcomes(lambda value: known(*[RecordedRDD(each, value) for each in relations]), name)
 
         left, right = outcomes_of(self.programs[0], "a"), outcomes_of(self.programs[1], "b")
         self._gives_rdd = any(isinstance(outcome.result, RecordedRDD) for outcome in (*left, *right))
@@ -98,7 +100,7 @@ class RDDPrograms:
                     def value(aggregate: Aggregate) -> Any:
                         return _in_one_partition(aggregate, rows)
 
-                    return _concrete(program(*[RecordedRDD(each, value) for each in relations]), rows)
+                    return _concrete(with_known_len(program)(*[RecordedRDD(each, value) for each in relations]), rows)
 
                 again = run(read)
                 if again is None or not again.is_same(result):
@@ -121,7 +123,7 @@ def _concrete(result: Any, tables: RelationTables) -> Any:
     found = relation_of(result)
     if found is None:
         return result
-    rows = rows_of(found[1], tables)
+    rows = [result.row(row) for row in rows_of(found[1], tables)]
     return dict(rows) if found[0] == "dict" else rows
 
 

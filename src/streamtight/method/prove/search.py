@@ -7,21 +7,19 @@ before it is told.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from streamtight.errors import EncodingError, SourceError, StreamtightError, UnsupportedError
 from streamtight.method.prove.allowed import Captured
-from streamtight.method.prove.draw import Tables, fits, smaller, some_tables
+from streamtight.method.prove.draw import Tables, as_row, smaller, some_tables
 from streamtight.method.prove.inputs import Input, RDDInput, TableInput
 from streamtight.method.prove.programs import Difference, NotProved, Program, Programs, Run
 from streamtight.method.prove.rdd_programs import RDDPrograms
 from streamtight.method.prove.results import Result
+from streamtight.method.prove.watchdog import Watchdog
 from streamtight.solver.ask import Budget
 from streamtight.solver.equivalence import Equivalence
 from streamtight.verdict import Counterexample, Outcome, Scope, Table, Verdict
@@ -41,6 +39,9 @@ MOST_ROWS = 3000
 UNCONFIRMED = 3
 """After so many differences that Spark does not show, no more are looked for."""
 
+ENDS = tuple(end for bits in (32, 64) for end in (2 ** (bits - 1) - 1, -(2 ** (bits - 1))))
+"""The greatest and the least integers, which overflow soon."""
+
 Confirm = Callable[[Difference], Difference | None]
 """The difference as real Spark shows it; None if it does not."""
 
@@ -57,6 +58,8 @@ class Question:
     replay: Callable[[Difference], str]
     seconds: float = SECONDS
     seed: int = 0
+    overflows: bool = False
+    """Whether integers of SQL that do not fit into their type are looked for; else that there are none is assumed."""
     programs: Programs | None = None
     """The two, by what they are written in; on RDDs, if not given."""
     names: tuple[str, str] = ("left", "right")
@@ -65,12 +68,13 @@ class Question:
 
 def search(question: Question) -> Verdict:
     """The verdict."""
-    return _Search(question).verdict()
+    with Watchdog() as watchdog:
+        return _Search(question, watchdog).verdict()
 
 
 class _Search:
-    def __init__(self, question: Question) -> None:
-        self.question = question
+    def __init__(self, question: Question, watchdog: Watchdog) -> None:
+        self.question, self.watchdog = question, watchdog
         self.programs = question.programs or _on_rdds(question)
         self.started = time.perf_counter()
         self.budget = Budget(question.seconds)
@@ -99,7 +103,7 @@ class _Search:
         told = self._told(self._candidates(), self.question.seconds * (SHARE if self.is_quick else SHARE_ON_SPARK))
         if told is not None:
             return told
-        equivalence = Equivalence(self.budget)
+        equivalence = Equivalence(self.budget, overflows=self.question.overflows)
         not_proved = self.programs.prove(equivalence)
         if not_proved is None:
             assumptions = sorted({*equivalence.meaning.assumptions, *self.programs.assumptions()})
@@ -142,7 +146,7 @@ class _Search:
     def _candidates(self) -> Iterator[Tables]:
         inputs = self.question.inputs
         chance = random.Random(self.question.seed)
-        near = self.programs.constants()
+        near = [*self.programs.constants(), *(ENDS if self.question.overflows else ())]
         yield tuple(() for _ in inputs)
         fewest = max(1, int(MOST_ROWS ** (1 / max(1, len(inputs)))) - 2)
         most = [1 + number // 20 for number in range(TRIED)] if self.is_quick else [2, 3, 4, 6] * (ON_SPARK // 4)
@@ -154,7 +158,8 @@ class _Search:
         rows = [[row for of, row in found.rows if of == name] for name in self.programs.names]
         for place, each in enumerate(self.question.inputs):
             if isinstance(each, TableInput):
-                rows[place] = [row for row in rows[place] if fits(row, each.fields)]
+                made = [as_row(row, each.fields) for row in rows[place]]
+                rows[place] = [row for row in made if row is not None]
         for times in (1, 2):
             tables = tuple(tuple(each) * times for each in rows)
             if any(tables) and all(self.programs.allows(place, each) for place, each in enumerate(tables)):
@@ -188,7 +193,7 @@ class _Search:
         """The programs on this input, spread in several ways; None if nothing differs."""
         if not self.is_quick:
             return self._difference_on(tables)
-        with within(self.budget.left + 1):
+        with self.watchdog.within(self.budget.left + 1):
             return self._difference_on(tables)
 
     def _difference_on(self, tables: Tables) -> Difference | None:
@@ -284,36 +289,3 @@ def _way(run: Run, found: Difference) -> str:
     """How a program was given its rows, as the head of a column."""
     order = ", from the last row to the first" if run.tables != found.one.tables else ""
     return f"in {run.partitions} partition{'s' if run.partitions > 1 else ''}{order}"
-
-
-class _TooLong(BaseException):  # no user code catches it by accident
-    pass
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """UnsupportedError if what is run does not end in so many seconds: a loop of the user's, perhaps for ever."""
-    here, lock = threading.get_ident(), threading.Lock()
-    ended = False
-
-    def stop() -> None:
-        with lock:
-            if not ended:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(here), ctypes.py_object(_TooLong))
-
-    timer = threading.Timer(min(seconds, 1_000_000.0), stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except _TooLong:
-        raise UnsupportedError(
-            "running the programs",
-            needed=f"an end within {seconds:g} seconds",
-            came="none, on a small input",
-            hint="seconds=..., or tight.compare, which runs both programs on Spark",
-        ) from None
-    finally:
-        with lock:
-            ended = True
-        timer.cancel()

@@ -37,11 +37,13 @@ from streamtight.solver.symbolic.values import (
 _LONGEST_RANGE = 10_000
 
 
-def with_known_len(function: types.FunctionType) -> types.FunctionType:
+def with_known_len(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with a `len` that knows symbolic values, for a program that is run as it is.
 
     Other builtins work through the operators of their arguments, or are classes that a program may use as such.
     """
+    if not isinstance(function, types.FunctionType):
+        return function
     names = {**function.__globals__, "__builtins__": {**vars(builtins), "len": _len}}
     made = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__

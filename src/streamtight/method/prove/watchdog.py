@@ -1,0 +1,69 @@
+"""Stops what runs too long in this thread: a loop of the user's, perhaps for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+
+from streamtight.errors import UnsupportedError
+
+OFTEN = 0.2
+"""Every so many seconds the clock is looked at."""
+
+
+class _TooLong(BaseException):  # no user code catches it by accident
+    pass
+
+
+class Watchdog:
+    """Looks at the clock in a thread of its own, one for many short runs, which starts with the first of them."""
+
+    def __init__(self) -> None:
+        self._watched = threading.get_ident()
+        self._lock = threading.Lock()
+        self._ends: float | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Watchdog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """UnsupportedError if what is run does not end in so many seconds."""
+        if not self._thread.is_alive():
+            self._thread.start()
+        with self._lock:
+            self._ends = time.monotonic() + seconds
+        try:
+            yield
+        except _TooLong:
+            raise UnsupportedError(
+                "running the programs",
+                needed=f"an end within {seconds:g} seconds",
+                came="none, on a small input",
+                hint="seconds=..., or tight.compare, which runs both programs on Spark",
+            ) from None
+        finally:
+            with self._lock:
+                self._ends = None
+
+    def _watch(self) -> None:
+        while not self._closed.wait(OFTEN):
+            with self._lock:
+                if self._ends is not None and time.monotonic() > self._ends:
+                    self._ends = None
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(self._watched), ctypes.py_object(_TooLong)
+                    )
