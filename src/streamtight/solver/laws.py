@@ -57,11 +57,11 @@ def is_well_defined(fold: Fold, state: Any, values: Sequence[Term], *, budget: B
     """
     law = Law(budget)
     laws = [*law.of_merging(fold, state), *([] if fold.needs_row else law.of_starting(fold, state, values))]
-    answers = [prove(claim, seconds=budget.left) for _, claim in laws]
-    worst = next((answer for answer in answers if not answer.proved), None)
-    if worst is None:
-        return answers[0]
-    return Answer() if law.reachable(fold, state, values, laws) else worst
+    for _, claim in reversed(laws):
+        answer = prove(claim, seconds=budget.left)
+        if not answer.proved:
+            return Answer() if law.reachable(fold, state, values, laws) else answer
+    return Answer()
 
 
 def any_value(type_: Any) -> Term:

@@ -84,7 +84,7 @@ def prove(
         left=left,
         right=right,
         inputs=given,
-        confirm=lambda difference: _seen(difference, asked.run),
+        confirm=lambda difference: _seen(difference, asked.result),
         replay=lambda difference: asked.replay(difference, {right: names[1], left: names[0]}),
         seconds=seconds,
         seed=seed,
@@ -93,7 +93,8 @@ def prove(
         names=names,
     )
     with _telling(seconds):
-        return search(question)
+        verdict = search(question)
+    return replace(verdict, cost={**verdict.cost, "seconds on Spark": asked.seconds})
 
 
 def _names(left: Program, right: Program) -> tuple[str, str]:
@@ -165,7 +166,25 @@ def _ways(found: Difference) -> Iterator[tuple[Run, Run]]:
             yield found.one, replace(found.other, partitions=partitions)
 
 
-class _RDDs:
+class _OnSpark:
+    """Programs, run on Spark."""
+
+    seconds = 0.0
+    """How long these runs took."""
+
+    def result(self, one: Run, kind: str) -> Result:
+        """What Spark gives."""
+        started = time.perf_counter()
+        try:
+            return self._result(one, kind)
+        finally:
+            self.seconds += time.perf_counter() - started
+
+    def _result(self, one: Run, kind: str) -> Result:
+        raise NotImplementedError
+
+
+class _RDDs(_OnSpark):
     """Programs on RDDs, run on Spark."""
 
     programs: Programs | None = None
@@ -173,8 +192,7 @@ class _RDDs:
     def __init__(self, started: Callable[[], SparkSession]) -> None:
         self._started = started
 
-    def run(self, one: Run, kind: str) -> Result:
-        """What Spark gives."""
+    def _result(self, one: Run, kind: str) -> Result:
         spark = self._started()
         require_rdds(spark, "prove")
         context = spark.sparkContext
@@ -225,7 +243,7 @@ def _name_of(error: Exception) -> str:
     return type(error).__name__
 
 
-class _Frames:
+class _Frames(_OnSpark):
     """Programs on DataFrames, built and run on Spark."""
 
     def __init__(self, left: Program, right: Program, inputs: Sequence[TableInput], spark: SparkSession) -> None:
@@ -251,11 +269,11 @@ class _Frames:
             self._names,
             lambda program: _built(program, tables, spark, known),
             conditions,
-            lambda one, in_order: self.run(one, IN_ORDER if in_order else "rows"),
+            lambda one, in_order: self.result(one, IN_ORDER if in_order else "rows"),
         )
 
-    def run(self, one: Run, kind: str) -> Result:
-        """What Spark gives: its columns, its rows in their order, or its rows in any."""
+    def _result(self, one: Run, kind: str) -> Result:
+        """Its columns, its rows in their order, or its rows in any."""
         spark = self._spark
         context = spark.sparkContext
         frames = {
