@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from streamtight.spark.live_book import Metrics as Metrics
     from streamtight.spark.pack import Packed as Packed
     from streamtight.spark.pack import run_many as run_many
+    from streamtight.spark.prove import deterministic as deterministic
     from streamtight.spark.prove import prove as prove
     from streamtight.spark.recorded import recorded as recorded
     from streamtight.spark.rows import kind_of as kind_of
@@ -167,7 +168,7 @@ _HOMES = {
     "streamtight.spark.pack": ["run_many", "Packed"],
     "streamtight.spark.compare": ["compare", "laws"],
     "streamtight.spark.check": ["check", "property"],
-    "streamtight.spark.prove": ["prove"],
+    "streamtight.spark.prove": ["prove", "deterministic"],
     "streamtight.spark.rows": ["kind_of"],
     "streamtight.spark.recorded": ["recorded"],
     "streamtight.spark.live": ["compare_live", "LiveComparison"],

@@ -131,3 +131,12 @@ def test_who_waits_at_a_terminal_is_told_for_how_long(monkeypatch):
 
     assert "prove: 0 of 10 seconds" in terminal.getvalue()
     assert terminal.getvalue().endswith("\r\033[K")  # the line goes when the answer comes
+
+
+def test_a_program_is_deterministic_or_not():
+    assert tight.deterministic(lambda numbers: numbers.reduce(max), inputs=NUMBERS).holds
+
+    verdict = tight.deterministic(counts_partitions, inputs=NUMBERS)
+
+    assert str(verdict).startswith("FAILS  counts_partitions gives the same however its rows are spread")
+    assert verdict.counterexample.finding == "NOT_WELL_DEFINED"

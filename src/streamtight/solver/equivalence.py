@@ -28,7 +28,7 @@ from streamtight.solver.normal import (
     with_atom,
     without_determined,
 )
-from streamtight.solver.summaries import Application, Summaries, applications
+from streamtight.solver.summaries import Application, Summaries, applications, at_most
 from streamtight.solver.symbolic.read import explore
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term
 from streamtight.solver.values import NO, Row, Truth, conjunction, same, variable
@@ -379,20 +379,15 @@ class Equivalence:
             return False
         if self._same_bags(one.inner, other.inner, []) is not None:
             return False
-        row = variable(one.type, "?first")
-        law = laws.Law(self.budget)
-        same_key = law.same(lambda: law.of(mine.key, row), lambda: law.of(theirs.key, row))
-        if not same_key.proved:
-            return False
-        twin = variable(one.type, "?other")
-        keys, others = list(law.of(mine.key, row)), list(law.of(mine.key, twin))
         # Of rows with equal keys any may be taken; so they must be equal rows.
-        claim = conjunction(
-            z3.Implies(conjunction((guard, other_guard, same(key, other_key))), same(row, twin))
-            for guard, key in keys
-            for other_guard, other_key in others
-        )
-        return prove(claim, seconds=self.budget.left).proved
+        a, b = variable(one.type, "?a"), variable(one.type, "?b")
+        try:
+            key, other_key = (laws.as_rows(each.key, (one.type,), self.budget) for each in (mine, theirs))
+            claim = z3.Implies(same(key(a), key(b)), same(a, b))
+            same_order = at_most(key(a), key(b)) == at_most(other_key(a), other_key(b))
+        except UnsupportedError:
+            return False
+        return prove(conjunction((claim, same_order)), seconds=self.budget.left).proved
 
 
 def _row(result: Any) -> Row:

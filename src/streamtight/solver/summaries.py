@@ -260,7 +260,10 @@ class Summaries:
         known = [z3.substitute(fact, *pairs) if pairs else fact for fact in given]
         kept = [fact for fact in known if not machines.has_predicate(fact)]
         told = z3.Implies(conjunction(kept), z3.substitute(claim, *pairs) if pairs else claim)
-        return machines.always(self._with_common_atoms(made), told, budget=self.budget.part(3.0))
+        shared, holds = self._with_common_atoms(made), None
+        for order in (shared, shared[::-1]):  # the Horn solver may find an invariant for one order and not for another
+            holds = machines.always(order, told, budget=self.budget.part(1.5)) if holds is None else holds
+        return holds
 
     def machine_of(self, one: Application, name: str) -> machines.Machine:
         """The machine of a group with one value."""
@@ -478,6 +481,8 @@ class _Value:
 def at_most(one: Row, other: Row) -> Truth:
     """Whether a row is not after another one, in Python's order."""
     if not isinstance(one, tuple):
+        if isinstance(one, Maybe) or isinstance(other, Maybe) or one is None or other is None:
+            raise UnsupportedError("an order", needed="values", came="some that may be None", hint="a filter before")
         mine, theirs = term_of(one), term_of(other)
         return z3.Implies(mine, theirs) if z3.is_bool(mine) else mine <= theirs
     if not one:

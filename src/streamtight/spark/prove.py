@@ -69,10 +69,43 @@ def prove(
     NOT_WELL_DEFINED, to give different results for one program if its rows come otherwise. SQL in a program finds the
     tables by the names of the parameters of `left`.
     """
+    names = _names(left, right)
+    claim = f"{names[1]} gives what {names[0]} gives"
+    return _answered(claim, names, left, right, inputs, overflow, seconds, seed, spark)
+
+
+def deterministic(
+    program: Callable[..., Any],
+    *,
+    inputs: Sequence[Input | DataFrame],
+    seconds: float = SECONDS,
+    seed: int = 0,
+    spark: SparkSession | None = None,
+) -> Verdict:
+    """Does a program give the same however its rows are spread over partitions, and in whatever order they come?
+
+    It does if its folds, reductions and aggregates may be merged in any order: `lambda rdd: rdd.fold(0, f)`, which
+    FAILS as NOT_WELL_DEFINED for a function that counts. The arguments are those of `prove`.
+    """
+    name = code_name(program, "the program")
+    claim = f"{name} gives the same however its rows are spread"
+    return _answered(claim, (name, name), program, program, inputs, False, seconds, seed, spark)
+
+
+def _answered(
+    claim: str,
+    names: tuple[str, str],
+    left: Program,
+    right: Program,
+    inputs: Sequence[Input | DataFrame],
+    overflow: bool,
+    seconds: float,
+    seed: int,
+    spark: SparkSession | None,
+) -> Verdict:
     given = _inputs(inputs)
     for program in (left, right):
         _require_parameters(program, len(given))
-    names = _names(left, right)
     if are_tables(given):
         asked: _RDDs | _Frames = _Frames(
             left, right, [each for each in given if isinstance(each, TableInput)], spark or session()
@@ -80,7 +113,7 @@ def prove(
     else:
         asked = _RDDs(lambda: spark or session())
     question = Question(
-        claim=f"{names[1]} gives what {names[0]} gives",
+        claim=claim,
         left=left,
         right=right,
         inputs=given,
