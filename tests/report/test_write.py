@@ -59,6 +59,17 @@ def test_the_page_shows_every_verdict_and_lets_no_value_become_html(tmp_path):
         assert words in page.text
 
 
+def test_the_page_says_how_it_was_proved_and_what_was_assumed(tmp_path):
+    proved = Verdict(
+        "a", Outcome.HOLDS, Scope.proved(), method="rows compared", assumptions=("x < y", "nothing overflows")
+    )
+
+    page = write_report([proved], tmp_path / "page.html").read_text()
+
+    assert "rows compared" in page
+    assert "assuming that x &lt; y and nothing overflows" in page
+
+
 def test_a_report_of_nothing_says_so(tmp_path):
     assert "no verdict" in tight.write_report([], tmp_path / "report.txt").read_text()
 

@@ -79,6 +79,10 @@ EQUAL: dict[str, tuple[Relation, Relation]] = {
         R,
     ),
     "distinct rows of a keyed input": (Distinct(KEYED), KEYED),
+    "groups of one row": (
+        grouped(KEYED, COUNT, SUM, GREATEST),
+        mapped(KEYED, lambda row: (row[0], 1, row[1], row[1])),
+    ),
     "distinct below an injective map": (
         Distinct(mapped(R, lambda row: (row[0] + 1, row[1]))),
         mapped(Distinct(R), lambda row: (row[0] + 1, row[1])),
@@ -141,6 +145,11 @@ DIFFERENT: dict[str, tuple[Relation, Relation]] = {
     "a product of an input with itself": (mapped(joined(R, R), lambda pair: pair[0]), R),
     "a join that multiplies rows": (mapped(joined(R, S), lambda pair: pair[0]), Matching(R, S, same_key, some=True)),
     "distinct rows of an input": (Distinct(R), R),
+    "groups of several rows": (grouped(R, COUNT), mapped(R, lambda row: (row[0], 1))),
+    "groups by something else than the key": (
+        grouped(KEYED, COUNT, key=lambda row: row[1]),
+        mapped(KEYED, lambda row: (row[1], 1)),
+    ),
     "distinct below a map that is not injective": (
         Distinct(mapped(R, lambda row: (0, row[1]))),
         mapped(Distinct(R), lambda row: (0, row[1])),

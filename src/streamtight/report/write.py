@@ -88,6 +88,10 @@ def _section(verdict: Verdict) -> str:
         f"<h2>{verdict.outcome.name}: {html.escape(verdict.claim)}</h2>",
         f"<p>{html.escape(str(verdict.scope))}</p>",
     ]
+    if verdict.assumptions:
+        parts.append(f"<p>assuming that {html.escape(' and '.join(verdict.assumptions))}</p>")
+    if verdict.method:
+        parts.append(f"<p>{html.escape(verdict.method)}</p>")
     if verdict.reason:
         parts.append(f"<p>{html.escape(verdict.reason)}</p>")
     if verdict.counterexample:

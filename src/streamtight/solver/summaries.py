@@ -16,8 +16,8 @@ import z3
 from streamtight.errors import UnsupportedError
 from streamtight.program.relation import Extreme, Fold, Function, Summary, Total
 from streamtight.solver import machines, sums
-from streamtight.solver.ask import Budget, prove
-from streamtight.solver.normal import apart, conjuncts
+from streamtight.solver.ask import Answer, Budget, prove
+from streamtight.solver.normal import apart, conjuncts, is_duplicate_free
 from streamtight.solver.symbolic.values import SymbolicInt, term_of
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term, Variable
 from streamtight.solver.values import (
@@ -411,6 +411,36 @@ class Summaries:
         for place, summary in enumerate(group.summaries):
             if isinstance(summary, Extreme) and not _has_maybe(here.values[place]):
                 yield from self._of_extreme(group, place, summary, here)
+        keys = Bag(tuple(replace(term, row=term.row[0]) for term in group.keyed.terms))
+        if is_duplicate_free(keys, self.meaning, self._quick):
+            yield from self._of_single_rows(group)
+
+    def _quick(self, claim: Truth, given: Sequence[Truth]) -> Answer:
+        return prove(claim, given=given, seconds=min(0.5, self.budget.left))
+
+    def _of_single_rows(self, group: Group) -> Iterator[Truth]:
+        """What the values are if no two rows share a key."""
+        for addition in self._additions(group):
+            for term in addition.terms:
+                if all(one.atom.name.startswith(f"{group.name}.things") for one in term.over):
+                    continue
+                own = Application(group, tuple(fitted(term.row[0], group.key)))
+                yield _for_all(_bound(term), z3.Implies(_there(term), addition.value(own) == term_of(term.row[1])))
+        for place, summary in enumerate(group.summaries):
+            if isinstance(summary, Extreme) or (isinstance(summary, Fold) and summary.needs_row):
+                for term in group.keyed.terms:
+                    value = Application(group, tuple(fitted(term.row[0], group.key))).values[place]
+                    for guard, result in self._valued(summary.value, term):
+                        there = conjunction((_there(term), guard))
+                        yield _for_all(_bound(term), z3.Implies(there, same(value, result)))
+
+    def _valued(self, function: Function | None, term: Term) -> Iterator[tuple[Truth, Row]]:
+        if function is None:
+            yield YES, term.row[1]
+            return
+        for guard, result, raised in self.meaning.applied(function, (term.row[1],), term.guard):
+            if raised is None:
+                yield guard, result
 
     def _is_never_negative(self, terms: Sequence[Term]) -> bool:
         return all(
