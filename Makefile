@@ -15,11 +15,11 @@ demo: $(READY) ## judge the taxi example on real Spark, and write a report
 
 test: check spark ## all tests
 
-check: $(READY) ## format, lint, types, and the tests that need no JVM (under a minute)
+check: $(READY) ## format, lint, types, and the tests that need no JVM (about two minutes)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -m "not spark and not slow" tests docs README.md src
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not spark and not slow" tests docs README.md src
 
 spark: $(READY) ## the tests that start a JVM, in one session
 	$(BIN)/pytest -q -m "spark and not slow" tests docs README.md

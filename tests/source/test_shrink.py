@@ -340,7 +340,7 @@ def test_a_function_that_goes_round_in_circles_is_left():
         ({"first_failing": lambda _: tight.Schedule.of([])}, "one of the given schedules"),
         ({"first_failing": lambda _: True}, "one of the given schedules, or None; came True"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else ", ".join(value),
 )
 def test_a_wrong_question_is_refused(options, said):
     with pytest.raises(SourceError, match=said):

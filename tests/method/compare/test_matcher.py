@@ -141,7 +141,7 @@ def test_a_function_of_two_events_may_be_the_equality():
 # -- wrong questions ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("thing", [5, None, "GPS", [], [[]], (1, 2), object()], ids=repr)
+@pytest.mark.parametrize("thing", [5, None, "GPS", [], [[]], (1, 2), object()], ids=lambda thing: type(thing).__name__)
 @pytest.mark.parametrize(
     "upto", [unordered, ordered, same("taxi_id"), barrier(EndOfDay), depends(lambda a, b: True)], ids=str
 )
