@@ -31,7 +31,7 @@ from streamtight.solver.normal import (
 from streamtight.solver.summaries import Application, Summaries, applications, at_most
 from streamtight.solver.symbolic.read import explore
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term
-from streamtight.solver.values import NO, Row, Truth, conjunction, same, variable
+from streamtight.solver.values import NO, Row, Truth, conjunction, leaves, same, variable
 
 Value = Callable[[Aggregate], Any]
 RelationOf = Callable[[Any], tuple[str, Relation] | None]
@@ -360,7 +360,7 @@ class Equivalence:
         return self._equal_atoms[pair]
 
     def _has_same_rows(self, one: Atom, other: Atom) -> bool:
-        if _leaves(one.type) != _leaves(other.type) or one.is_distinct is not other.is_distinct:
+        if leaves(one.type) != leaves(other.type) or one.is_distinct is not other.is_distinct:
             return False
         if not one.is_distinct:
             return self._is_same_first(one, other)
@@ -420,11 +420,7 @@ def _require_foreign(error: Exception) -> None:
 
 def _shaped(term: Term, old: Any, new: Any) -> Term:
     """The term with a row of another shape that has the same values in it."""
-    return term if old == new else replace(term, row=_refill(new, iter(_leaves(term.row))))
-
-
-def _leaves(row: Row) -> list[Any]:
-    return [leaf for part in row for leaf in _leaves(part)] if isinstance(row, tuple) else [row]
+    return term if old == new else replace(term, row=_refill(new, iter(leaves(term.row))))
 
 
 def _refill(type_: Any, leaves: Any) -> Row:

@@ -19,9 +19,20 @@ import z3
 from streamtight.errors import UnsupportedError
 from streamtight.solver.ask import Budget, check, prove
 from streamtight.solver.bags import instances
-from streamtight.solver.symbolic.values import Symbolic, term_of
+from streamtight.solver.symbolic.values import term_of
 from streamtight.solver.terms import Atom, Bag, Meaning, Variable
-from streamtight.solver.values import Maybe, Row, Truth, conjunction, constants, constants_in, number, variable
+from streamtight.solver.values import (
+    Maybe,
+    Row,
+    Truth,
+    conjunction,
+    constants,
+    constants_in,
+    fitted,
+    number,
+    type_of,
+    variable,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,11 +50,11 @@ class Machine:
 def always(machines: Sequence[Machine], claim: Truth, *, given: Sequence[Truth] = (), budget: Budget) -> bool | None:
     """Whether the claim about the final states holds for every input; None if that is not known."""
     state = [constant for machine in machines for constant in constants(machine.state)]
-    start = [term for machine in machines for term in _terms(machine.start, machine.state)]
+    start = [term for machine in machines for term in fitted(machine.start, type_of(machine.state))]
     steps = []
     for atom in _atoms(machines):
         one = Variable(atom, variable(atom.type, f"{atom.name}~"))
-        after = [term for machine in machines for term in _terms(_stepped(machine, one), machine.state)]
+        after = [term for machine in machines for term in fitted(_stepped(machine, one), type_of(machine.state))]
         steps.append((constants(one.row), after))
     # What else is spoken of, such as another aggregate, stays as it is while rows are read.
     own = {one.get_id() for one in (*state, *(one for row, _ in steps for one in row))}
@@ -75,12 +86,12 @@ def is_synchronous(pair: Sequence[Machine], *, budget: Budget) -> bool:
 
     def after(machine: Machine, row: Variable, state: Sequence[Any]) -> list[Any]:
         names = constants(machine.state)
-        terms = _terms(_stepped(machine, row), machine.state)
+        terms = fitted(_stepped(machine, row), type_of(machine.state))
         return [z3.substitute(term, *zip(names, state, strict=True)) for term in terms]
 
     claims = []
     for machine in pair:
-        start = _terms(machine.start, machine.state)
+        start = fitted(machine.start, type_of(machine.state))
         twice = after(machine, v, after(machine, u, start))
         claims += [one == two for one, two in zip(after(machine, w, start), twice, strict=True)]
     names = [constants(one.row) for one in (u, v, w)]
@@ -176,27 +187,3 @@ def _parts(leaf: Any) -> tuple[Truth, Any]:
     if leaf is None:
         return z3.BoolVal(True), None
     return (leaf.null, term_of(leaf.value)) if isinstance(leaf, Maybe) else (z3.BoolVal(False), term_of(leaf))
-
-
-def _terms(row: Row, like: Row) -> list[Any]:
-    """The terms of a row for the constants of a state."""
-    if isinstance(like, tuple):
-        if not isinstance(row, tuple) or len(row) != len(like):
-            raise UnsupportedError("a fold", needed=f"states like {like!r}", came=repr(row), hint="one shape")
-        return [term for one, other in zip(row, like, strict=True) for term in _terms(one, other)]
-    if like is None:
-        return []
-    null, value = _parts(row)
-    if isinstance(like, Maybe):
-        return [null, like.value._term if value is None else _cast(value, like.value)]
-    if value is None or not z3.is_false(z3.simplify(null)):
-        raise UnsupportedError("a fold", needed="states that are never None", came=repr(row), hint="0")
-    return [_cast(value, like)]
-
-
-def _cast(value: Any, like: Symbolic) -> Any:
-    sort = like._term.sort()
-    if value.sort() == sort:
-        return value
-    value = number(value)
-    return z3.ToReal(value) if sort == z3.RealSort() and z3.is_int(value) else value

@@ -15,7 +15,7 @@ from typing import Any
 import z3
 
 from streamtight.solver.bags import Ask, facts_of
-from streamtight.solver.symbolic.values import Symbolic, SymbolicBool, SymbolicFloat, SymbolicInt, SymbolicStr
+from streamtight.solver.symbolic.values import SymbolicBool, SymbolicFloat, SymbolicInt, SymbolicStr
 from streamtight.solver.terms import Atom, Bag, Meaning, Term, Variable
 from streamtight.solver.values import (
     NO,
@@ -27,8 +27,10 @@ from streamtight.solver.values import (
     constants_in,
     either,
     fitted,
+    leaves,
     renamed,
     same,
+    terms_in,
     type_of,
 )
 
@@ -69,7 +71,7 @@ def _as_condition(term: Term, one: Variable, meaning: Meaning, ask: Ask) -> Term
         if pairs is None:
             continue
         row = renamed(term.row, pairs) if pairs else term.row
-        if _is_used(one, _terms_of(row)):
+        if _is_used(one, terms_in(row)):
             continue
         parts = conjuncts(term.guard)
         inside = [part for part in parts if _is_used(one, [part])]
@@ -83,7 +85,7 @@ def _determined(key: Row, one: Variable, term: Term, ask: Ask) -> list[tuple[Any
     """The terms that the constants of a key are equal to, where the guard is true; None if it does not say."""
     pairs: list[tuple[Any, Any]] = []
     candidates = list(_candidates(one, term))
-    for leaf in _leaves(key):
+    for leaf in leaves(key):
         if not constants(leaf):
             continue
         fitting = [each for each in candidates if _kind(each) is _kind(leaf)][:MOST_CANDIDATES]
@@ -123,7 +125,7 @@ def _candidates(one: Variable, term: Term) -> Iterator[Any]:
                     yield _OF_SORT[other.sort().kind()](other)
     for other in term.over:
         if other is not one:
-            yield from _leaves(other.row)
+            yield from leaves(other.row)
 
 
 def exists(one: Variable, condition: Truth, meaning: Meaning) -> Truth:
@@ -281,17 +283,3 @@ def _speaks_only_of(one: Variable, part: Truth) -> bool:
     names = {constant.get_id() for constant in constants(one.row)}
     used = {constant.get_id() for constant in constants_in([part])}
     return bool(used) and used <= names
-
-
-def _leaves(row: Row) -> list[Any]:
-    return [leaf for part in row for leaf in _leaves(part)] if isinstance(row, tuple) else [row]
-
-
-def _terms_of(row: Row) -> list[Any]:
-    return [term for leaf in _leaves(row) for term in _leaf_terms(leaf)]
-
-
-def _leaf_terms(leaf: Any) -> list[Any]:
-    if isinstance(leaf, Maybe):
-        return [leaf.null, leaf.value._term]
-    return [leaf._term] if isinstance(leaf, Symbolic) else []

@@ -29,9 +29,11 @@ from streamtight.solver.values import (
     constants,
     either,
     fitted,
+    leaves,
     negation,
     normal,
     same,
+    terms_in,
     type_of,
     variable,
 )
@@ -147,7 +149,7 @@ class Summaries:
 
     def _is_additive(self, fold: Fold, type_: Any) -> bool:
         """Whether to add a row is to add numbers of this row to numbers that start with zero."""
-        if not all(part in (int, float) for part in _leaf_types(type_)):
+        if not all(part in (int, float) for part in leaves(type_)):
             return False
         if not fold.needs_row and any(_at(fold.start, place) != 0 for place in _places(type_)):
             return False
@@ -253,10 +255,10 @@ class Summaries:
                 _Value(one, summary, value) for summary, value in zip(one.group.summaries, one.values, strict=True)
             ]
             for each in (*values, _Value(one, _COUNT, SymbolicInt(one.count))):
-                if any(term.get_id() in spoken_of for term in _terms_of(each.value)):
+                if any(term.get_id() in spoken_of for term in terms_in(each.value)):
                     made.append(self.machine(each, f"?state{len(made)}"))
                     state = made[-1].state[1] if each.needs_row else made[-1].state
-                    pairs += zip(_terms_of(each.value), _terms_of(state), strict=True)
+                    pairs += zip(terms_in(each.value), terms_in(state), strict=True)
         known = [z3.substitute(fact, *pairs) if pairs else fact for fact in given]
         kept = [fact for fact in known if not machines.has_predicate(fact)]
         told = z3.Implies(conjunction(kept), z3.substitute(claim, *pairs) if pairs else claim)
@@ -320,7 +322,7 @@ class Summaries:
                 ),
                 None,
             )
-            own = [c.decl().name() for value in group.at(key) for c in _terms_of(value)]
+            own = [c.decl().name() for value in group.at(key) for c in terms_in(value)]
             if inner is None or any(t.decl().name() in own for t in _subterms([term.guard]) if z3.is_app(t)):
                 return None
             others = tuple(each for each in term.over if each is not one)
@@ -564,10 +566,6 @@ def _at(row: Row, place: tuple[int, ...]) -> Any:
     return row
 
 
-def _leaf_types(type_: Any) -> list[Any]:
-    return [leaf for part in type_ for leaf in _leaf_types(part)] if isinstance(type_, tuple) else [type_]
-
-
 def _added_by(fold: Fold, place: tuple[int, ...]) -> Function:
     """The number that a row adds to a part of the state."""
     add, start, value = fold.add, fold.start, fold.value
@@ -612,16 +610,8 @@ def _parts(term: Term) -> Iterator[Term]:
             yield Term(term.over, conjunction((term.guard, met)), sums.as_number(number))
 
 
-def _terms_of(row: Row) -> list[Any]:
-    if isinstance(row, tuple):
-        return [term for part in row for term in _terms_of(part)]
-    if isinstance(row, Maybe):
-        return [row.null, row.value._term]
-    return [] if row is None else [term_of(row)]
-
-
 def _has_maybe(row: Row) -> bool:
-    return any(map(_has_maybe, row)) if isinstance(row, tuple) else isinstance(row, Maybe) or row is None
+    return any(leaf is None or isinstance(leaf, Maybe) for leaf in leaves(row))
 
 
 def _number(value: int, like: Any) -> Any:

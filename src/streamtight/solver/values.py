@@ -217,6 +217,22 @@ def values_in(row: Row, model: z3.ModelRef) -> Any:
     return value_in(row, model)
 
 
+def leaves(row: Row) -> list[Any]:
+    """The leaves of a tree, from left to right."""
+    return [leaf for part in row for leaf in leaves(part)] if isinstance(row, tuple) else [row]
+
+
+def terms_in(row: Row) -> list[Any]:
+    """The terms of a row, and of when its values are None."""
+    found = []
+    for leaf in leaves(row):
+        if isinstance(leaf, Maybe):
+            found += [leaf.null, leaf.value._term]
+        elif leaf is not None:
+            found.append(term_of(leaf))
+    return found
+
+
 def constants(row: Row) -> list[Any]:
     """The constants of a variable, in a fixed order."""
     if isinstance(row, tuple):
