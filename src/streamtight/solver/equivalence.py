@@ -18,6 +18,7 @@ from streamtight.errors import EncodingError, StreamtightError, UnsupportedError
 from streamtight.program.relation import Aggregate, First, Fold, Grouped, NoRowError, Place, Relation, Summary
 from streamtight.solver import laws, machines
 from streamtight.solver.ask import Answer, Budget, prove
+from streamtight.solver.axioms import Axioms, at_most
 from streamtight.solver.bags import Difference, same_bags, same_failures, same_sets
 from streamtight.solver.normal import (
     Narrowing,
@@ -28,7 +29,7 @@ from streamtight.solver.normal import (
     with_atom,
     without_determined,
 )
-from streamtight.solver.summaries import Application, Summaries, applications, at_most
+from streamtight.solver.summaries import Application, Summaries, applications
 from streamtight.solver.symbolic.read import explore
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term
 from streamtight.solver.values import NO, Row, Truth, conjunction, leaves, same, variable
@@ -81,6 +82,7 @@ class Equivalence:
         self.paper_class = ""
         self._narrowing = Narrowing(self.meaning)
         self._summaries = Summaries(self.meaning, budget, self._simple, self._common)
+        self._axioms = Axioms(self.meaning, budget, self._summaries.additions)
         self._equal_atoms: dict[tuple[str, str], bool] = {}
         self._unique: dict[str, bool] = {}
 
@@ -231,7 +233,7 @@ class Equivalence:
             if answer.proved:
                 self.methods.add("groups" if any(one.key for one in groups) else "sums")
                 return answer
-        axioms = self._summaries.axioms([claim, *given])
+        axioms = self._axioms.about([claim, *given])
         known = [*given, *facts, *axioms]
         if axioms and prove(claim, given=known, seconds=min(self.budget.left, 1.0), by_matching=True).proved:
             self.methods.add("groups" if groups else "sets")

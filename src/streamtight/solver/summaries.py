@@ -16,13 +16,12 @@ import z3
 from streamtight.errors import UnsupportedError
 from streamtight.program.relation import Extreme, Fold, Function, Summary, Total
 from streamtight.solver import machines, sums
-from streamtight.solver.ask import Answer, Budget, prove
-from streamtight.solver.normal import apart, conjuncts, is_duplicate_free
+from streamtight.solver.ask import Budget, prove
+from streamtight.solver.normal import apart, conjuncts
 from streamtight.solver.symbolic.values import SymbolicInt, term_of
-from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term, Variable
+from streamtight.solver.terms import Bag, Group, Meaning, Term, Variable
 from streamtight.solver.values import (
     YES,
-    Maybe,
     Row,
     Truth,
     conjunction,
@@ -31,7 +30,6 @@ from streamtight.solver.values import (
     fitted,
     leaves,
     negation,
-    normal,
     same,
     terms_in,
     type_of,
@@ -102,7 +100,7 @@ class Summaries:
     ) -> None:
         self.meaning, self.budget = meaning, budget
         self._simple, self._common = simple, common
-        self._known: dict[str, tuple[Group, list[_Addition]]] = {}
+        self._known: dict[str, tuple[Group, list[Addition]]] = {}
 
     def facts(self, of: Sequence[Application], given: Sequence[Truth]) -> Iterator[list[Truth]]:
         """What is proved of the values of these groups, where what is given is true; the cheapest first."""
@@ -115,7 +113,7 @@ class Summaries:
     def _sums(self, of: Sequence[Application], given: Sequence[Truth]) -> Iterator[list[Truth]]:
         values, terms = [], []
         for one in of:
-            for addition in self._additions(one.group):
+            for addition in self.additions(one.group):
                 values.append(addition.value(one))
                 numbers = [one.here(term) for term in addition.terms]
                 flat = [made for term in numbers for made in self._flat(term, MOST_NESTED)]
@@ -124,27 +122,27 @@ class Summaries:
         known = [sums.Sum(value, tuple(numbers)) for value, numbers in zip(values, shared, strict=True)]
         yield from sums.facts(known, given=given, budget=self.budget)
 
-    def _additions(self, group: Group) -> list[_Addition]:
+    def additions(self, group: Group) -> list[Addition]:
         """The sums that the values of a group are made of, and how many rows it has."""
         if group.name not in self._known:
             terms = group.keyed.terms
             ones = tuple(replace(term, row=(term.row[0], sums.as_number(z3.IntVal(1)))) for term in terms)
-            found = [_Addition(None, (), ones)]
+            found = [Addition(None, (), ones)]
             for place, (summary, type_) in enumerate(zip(group.summaries, group.types, strict=True)):
                 match summary:
                     case Total(number, None):
-                        found.append(_Addition(place, (), sums.valued(self.meaning, terms, number)))
+                        found.append(Addition(place, (), sums.valued(self.meaning, terms, number)))
                     case Total():
-                        found.append(_Addition(place, (), self._once(group, summary)))
+                        found.append(Addition(place, (), self._once(group, summary)))
                     case Fold() if self._is_additive(summary, type_):
                         for part in _places(type_):
                             numbers = sums.valued(self.meaning, terms, _added_by(summary, part))
-                            found.append(_Addition(place, part, numbers))
+                            found.append(Addition(place, part, numbers))
             self._known[group.name] = (group, found)
         kept, found = self._known[group.name]
         if kept is not group:  # another path of a program has used the name
             del self._known[group.name]
-            return self._additions(group)
+            return self.additions(group)
         return found
 
     def _is_additive(self, fold: Fold, type_: Any) -> bool:
@@ -201,12 +199,12 @@ class Summaries:
         """A sum over keys as one over rows, if what is added is linear in sums of the rows of each key."""
         here = Application(group, tuple(constants(one.row)))
         number = term_of(term.row)
-        names = {part.get_id() for part in _subterms([number, term.guard])}
-        used = [each for each in self._additions(group) if each.value(here).get_id() in names]
+        names = {part.get_id() for part in subterms([number, term.guard])}
+        used = [each for each in self.additions(group) if each.value(here).get_id() in names]
         if not used:
             return None
         values = {each.value(here).get_id() for each in used}
-        inside = [part for part in conjuncts(term.guard) if any(t.get_id() in values for t in _subterms([part]))]
+        inside = [part for part in conjuncts(term.guard) if any(t.get_id() in values for t in subterms([part]))]
         rest = conjunction(part for part in conjuncts(term.guard) if not any(part is other for other in inside))
         free = [(each.value(here), z3.Const(f"?sum{n}", each.value(here).sort())) for n, each in enumerate(used)]
         facts = [fact for found in self._sums([here], []) for fact in found]
@@ -249,7 +247,7 @@ class Summaries:
         """Whether a claim about values holds whatever the rows are; None if that is not known."""
         made: list[machines.Machine] = []
         pairs: list[tuple[Any, Any]] = []
-        spoken_of = {term.get_id() for term in _subterms([claim, *given])}
+        spoken_of = {term.get_id() for term in subterms([claim, *given])}
         for one in of:
             values = [
                 _Value(one, summary, value) for summary, value in zip(one.group.summaries, one.values, strict=True)
@@ -323,7 +321,7 @@ class Summaries:
                 None,
             )
             own = [c.decl().name() for value in group.at(key) for c in terms_in(value)]
-            if inner is None or any(t.decl().name() in own for t in _subterms([term.guard]) if z3.is_app(t)):
+            if inner is None or any(t.decl().name() in own for t in subterms([term.guard]) if z3.is_app(t)):
                 return None
             others = tuple(each for each in term.over if each is not one)
             for each in group.keyed.terms:
@@ -362,129 +360,9 @@ class Summaries:
         shared = self._common([each.bag.terms for each in pair])
         return [replace(each, bag=Bag(tuple(terms))) for each, terms in zip(pair, shared, strict=True)]
 
-    # -- what relations and values are, for every row and key ----------------------------------------------------------
-
-    def axioms(self, formulas: Sequence[Truth]) -> list[Truth]:
-        """What the predicates and functions in these formulas mean, as far as rows and keys tell it.
-
-        A row is in a distinct relation if it is made; a count is above 0 if there is something to count; a greatest
-        value is that of a row, and no row has a greater one.
-        """
-        found: list[Truth] = []
-        waiting, seen = list(formulas), set()
-        while waiting:
-            for term in _subterms([waiting.pop()]):
-                name = term.decl().name() if z3.is_app(term) else ""
-                thing = self.meaning.members.get(name) or self.meaning.groups.get(name)
-                if thing is not None and thing.name not in seen:
-                    seen.add(thing.name)
-                    made = list(self._of_atom(thing) if isinstance(thing, Atom) else self._of_group(thing))
-                    found += made
-                    waiting += made
-        return found
-
-    def _of_atom(self, atom: Atom) -> Iterator[Truth]:
-        if atom.of is None:
-            return
-        row = variable(atom.type, "?row")
-        if atom.is_distinct:
-            for term in atom.inner.terms:
-                yield _for_all(_bound(term), z3.Implies(_there(term), atom.contains(term.row)))
-        made = either(
-            *(_some(_bound(term), conjunction((_there(term), same(term.row, row)))) for term in atom.inner.terms)
-        )
-        yield _for_all(constants(row), z3.Implies(atom.is_row(row), made))
-
-    def _of_group(self, group: Group) -> Iterator[Truth]:
-        key = variable(group.key, "?key")
-        here = Application(group, tuple(constants(key)))
-        for addition in self._additions(group):
-            if not self._is_never_negative(addition.terms):
-                continue
-            some = []
-            for term in addition.terms:
-                there = conjunction((_there(term), term_of(term.row[1]) > 0))
-                own = Application(group, tuple(fitted(term.row[0], group.key)))
-                yield _for_all(_bound(term), z3.Implies(there, addition.value(own) > 0))
-                met = conjunction(a == b for a, b in zip(own.key, here.key, strict=True))
-                some.append(_some(_bound(term), conjunction((there, met))))
-            yield _for_all(here.key, addition.value(here) >= 0)
-            yield _for_all(here.key, z3.Implies(conjunction((normal(key), addition.value(here) > 0)), either(*some)))
-        for place, summary in enumerate(group.summaries):
-            if isinstance(summary, Extreme) and not _has_maybe(here.values[place]):
-                yield from self._of_extreme(group, place, summary, here)
-        keys = Bag(tuple(replace(term, row=term.row[0]) for term in group.keyed.terms))
-        if is_duplicate_free(keys, self.meaning, self._quick):
-            yield from self._of_single_rows(group)
-
-    def _quick(self, claim: Truth, given: Sequence[Truth]) -> Answer:
-        return prove(claim, given=given, seconds=min(0.5, self.budget.left))
-
-    def _of_single_rows(self, group: Group) -> Iterator[Truth]:
-        """What the values are if no two rows share a key."""
-        for addition in self._additions(group):
-            for term in addition.terms:
-                if all(one.atom.name.startswith(f"{group.name}.things") for one in term.over):
-                    continue
-                own = Application(group, tuple(fitted(term.row[0], group.key)))
-                yield _for_all(_bound(term), z3.Implies(_there(term), addition.value(own) == term_of(term.row[1])))
-        for place, summary in enumerate(group.summaries):
-            if isinstance(summary, Extreme) or (isinstance(summary, Fold) and summary.needs_row):
-                for term in group.keyed.terms:
-                    value = Application(group, tuple(fitted(term.row[0], group.key))).values[place]
-                    for guard, result in self._valued(summary.value, term):
-                        there = conjunction((_there(term), guard))
-                        yield _for_all(_bound(term), z3.Implies(there, same(value, result)))
-
-    def _valued(self, function: Function | None, term: Term) -> Iterator[tuple[Truth, Row]]:
-        if function is None:
-            yield YES, term.row[1]
-            return
-        for guard, result, raised in self.meaning.applied(function, (term.row[1],), term.guard):
-            if raised is None:
-                yield guard, result
-
-    def _is_never_negative(self, terms: Sequence[Term]) -> bool:
-        return all(
-            z3.is_int(term_of(term.row[1]))
-            and prove(term_of(term.row[1]) >= 0, given=[term.guard], seconds=min(0.5, self.budget.left)).proved
-            for term in terms
-        )
-
-    def _of_extreme(self, group: Group, place: int, summary: Extreme, here: Application) -> Iterator[Truth]:
-        attained = []
-        for term in group.keyed.terms:
-            own = Application(group, tuple(fitted(term.row[0], group.key)))
-            met = conjunction(a == b for a, b in zip(own.key, here.key, strict=True))
-            for guard, result, raised in self.meaning.applied(summary.value, (term.row[1],), term.guard):
-                if raised is None:
-                    value = own.values[place]
-                    order = at_most(result, value) if summary.greatest else at_most(value, result)
-                    there = conjunction((_there(term), guard))
-                    yield _for_all(_bound(term), z3.Implies(there, order))
-                    attained.append(_some(_bound(term), conjunction((there, met, same(result, here.values[place])))))
-        yield _for_all(here.key, z3.Implies(here.count >= 1, either(*attained)))
-
-
-def _bound(term: Term) -> list[Any]:
-    return [constant for one in term.over for constant in constants(one.row)]
-
-
-def _there(term: Term) -> Truth:
-    """That the rows of a term are there, and its guard is true."""
-    return conjunction((*(one.atom.is_row(one.row) for one in term.over), term.guard))
-
-
-def _for_all(bound: Sequence[Any], formula: Truth) -> Truth:
-    return z3.ForAll(list(bound), formula) if bound else formula
-
-
-def _some(bound: Sequence[Any], formula: Truth) -> Truth:
-    return z3.Exists(list(bound), formula) if bound else formula
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Addition:
+class Addition:
     """A sum that is a value of a group, or a part of one; or the number of its rows."""
 
     place: int | None
@@ -508,22 +386,6 @@ class _Value:
     @property
     def needs_row(self) -> bool:
         return isinstance(self.summary, Extreme) or (isinstance(self.summary, Fold) and self.summary.needs_row)
-
-
-def at_most(one: Row, other: Row) -> Truth:
-    """Whether a row is not after another one, in Python's order."""
-    if not isinstance(one, tuple):
-        if isinstance(one, Maybe) or isinstance(other, Maybe) or one is None or other is None:
-            raise UnsupportedError("an order", needed="values", came="some that may be None", hint="a filter before")
-        mine, theirs = term_of(one), term_of(other)
-        return z3.Implies(mine, theirs) if z3.is_bool(mine) else mine <= theirs
-    if not one:
-        return YES
-    mine, theirs = one[0], other[0]
-    return either(
-        conjunction((at_most(mine, theirs), negation(same(mine, theirs)))),
-        conjunction((same(mine, theirs), at_most(one[1:], other[1:]))),
-    )
 
 
 _NO_RELATION: Any = None
@@ -580,16 +442,6 @@ def _added_by(fold: Fold, place: tuple[int, ...]) -> Function:
     return added
 
 
-def _subterms(terms: Sequence[Any]) -> Iterator[Any]:
-    waiting, seen = list(terms), set()
-    while waiting:
-        term = waiting.pop()
-        if term.get_id() not in seen:
-            seen.add(term.get_id())
-            yield term
-            waiting += term.children()
-
-
 def _branches(term: Any) -> Iterator[tuple[Truth, Any]]:
     """The values that a choice has, and when."""
     if z3.is_app(term) and term.decl().kind() == z3.Z3_OP_ITE:
@@ -610,10 +462,6 @@ def _parts(term: Term) -> Iterator[Term]:
             yield Term(term.over, conjunction((term.guard, met)), sums.as_number(number))
 
 
-def _has_maybe(row: Row) -> bool:
-    return any(leaf is None or isinstance(leaf, Maybe) for leaf in leaves(row))
-
-
 def _number(value: int, like: Any) -> Any:
     return z3.IntVal(value) if z3.is_int(like) else z3.RealVal(value)
 
@@ -622,3 +470,14 @@ def _is_zero(term: Any) -> bool:
     return bool(z3.is_int_value(term) and term.as_long() == 0) or bool(
         z3.is_rational_value(term) and term.numerator_as_long() == 0
     )
+
+
+def subterms(terms: Sequence[Any]) -> Iterator[Any]:
+    """All terms in these, each once."""
+    waiting, seen = list(terms), set()
+    while waiting:
+        term = waiting.pop()
+        if term.get_id() not in seen:
+            seen.add(term.get_id())
+            yield term
+            waiting += term.children()
