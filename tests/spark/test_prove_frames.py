@@ -248,3 +248,18 @@ def test_a_table_from_elsewhere_is_told(spark: SparkSession):
 def test_wrong_questions_are_told(left: Program, inputs: list[Any], told: str):
     with pytest.raises(SourceError, match=told):
         tight.prove(left, left, inputs=inputs)
+
+
+def test_what_spark_does_not_calculate_does_not_raise():
+    """Spark asks before it divides, although the program divides first."""
+
+    def divided_first(t):
+        return t.withColumn("share", sf.lit(10) / sf.col("k")).where("k != 0").select("share")
+
+    def asked_first(t):
+        return t.where("k != 0").select((sf.lit(10) / sf.col("k")).alias("share"))
+
+    verdict = tight.prove(divided_first, asked_first, inputs=[tight.table(k=int)])
+
+    assert verdict.holds
+    assert "no value makes one of them raise" in verdict.assumptions

@@ -47,6 +47,7 @@ METHODS = {
     "values": "values compared",
 }
 """How programs are proved to be equal."""
+NO_ERROR = "no value makes one of them raise"
 QUICK = 0.5
 """So many seconds for a question that only helps."""
 
@@ -298,13 +299,22 @@ class Equivalence:
 
     # -- relations ---------------------------------------------------------------------------------------------------
 
-    def same_relations(self, left: Relation, right: Relation, given: Sequence[Truth]) -> Difference | None:
-        """None if the relations are proved to have the same rows, as often."""
+    def same_relations(
+        self, left: Relation, right: Relation, given: Sequence[Truth], *, errors_count: bool = True
+    ) -> Difference | None:
+        """None if the relations are proved to have the same rows, as often.
+
+        If errors do not count, only for rows on which nothing raises; where that matters, it is an assumption.
+        """
         self.paper_class = "" if _sums_up(left) or _sums_up(right) else "NoAgg"
         one, other = self.meaning.bag(left), self.meaning.bag(right)
         failures = [flat(Bag(bag.failures), self.meaning).terms for bag in (one, other)]
         found = same_failures(failures[0], failures[1], self._asking(given))
-        return found if found is not None else self._same_bags(one, other, given)
+        if found is not None and errors_count:
+            return found
+        if found is not None:
+            self.meaning.assumptions.add(NO_ERROR)
+        return self._same_bags(one, other, given)
 
     def _same_bags(self, left: Bag, right: Bag, given: Sequence[Truth]) -> Difference | None:
         ask = self._asking(given)

@@ -124,12 +124,9 @@ class Reading:
                 return found
             case Most(parts, greatest):
                 return self._most([self.cell(part, row) for part in parts], greatest)
-            case Call("concat", arguments):
+            case Call(name, arguments):
                 cells = [self.cell(argument, row) for argument in arguments]
-                return _strict(cells, z3.Concat(*[cell.value for cell in cells]) if len(cells) > 1 else cells[0].value)
-            case Call("length", arguments):
-                [cell] = [self.cell(argument, row) for argument in arguments]
-                return _strict([cell], z3.Length(cell.value))
+                return _strict(cells, _called(name, [cell.value for cell in cells], expression.type))
             case PythonUDF():
                 return self._python(expression, row)
         raise UnsupportedError(
@@ -328,6 +325,42 @@ def _less(a: Any, b: Any) -> Any:
     if z3.is_bool(a):
         return conjunction((negation(a), b))
     return a < b
+
+
+def _called(name: str, values: Sequence[Any], type_: str) -> Any:
+    """A function of strings. Of some it is only known that they give the same for the same."""
+    match name, *values:
+        case "concat", *texts:
+            return z3.Concat(*texts) if len(texts) > 1 else texts[0]
+        case "length", text:
+            return z3.Length(text)
+        case "startswith", text, part:
+            return z3.PrefixOf(part, text)
+        case "endswith", text, part:
+            return z3.SuffixOf(part, text)
+        case "contains", text, part:
+            return z3.Contains(text, part)
+        case "like", text, pattern, escape if z3.is_string_value(pattern) and z3.is_string_value(escape):
+            parts = _pattern(pattern.as_string(), escape.as_string())
+            return z3.InRe(text, z3.Concat(*parts) if len(parts) > 1 else parts[0]) if parts else text == ""
+    sorts = [value.sort() for value in values]
+    return z3.Function(f"sql {name}", *sorts, _sort(type_)[1])(*values)
+
+
+def _pattern(pattern: str, escape: str) -> list[Any]:
+    """The parts of a pattern of LIKE."""
+    letter, parts, letters = z3.AllChar(z3.ReSort(z3.StringSort())), [], iter(pattern)
+    for one in letters:
+        if one == escape:
+            one = next(letters, "")
+            if one not in ("_", "%", escape) or not one:
+                raise UnsupportedError(
+                    f"LIKE {pattern!r}", needed=f"_, % or {escape} after {escape}", came=repr(one), hint="a pattern"
+                )
+            parts.append(z3.Re(one))
+        else:
+            parts.append(z3.Star(letter) if one == "%" else letter if one == "_" else z3.Re(one))
+    return parts
 
 
 def _strict(cells: Sequence[Cell], value: Any) -> Cell:

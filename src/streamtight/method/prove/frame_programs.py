@@ -173,7 +173,9 @@ class FramePrograms:
             if (place := _place_of_repeated(lifted.relation)) is not None:
                 return NotProved(f"{place}: how often its rows come is known for given rows only, not for all")
         try:
-            found = equivalence.same_relations(left.relation, right.relation, [])
+            # Spark's optimiser asks before it calculates, or not at all; so whether an expression is calculated
+            # that raises is not determined by the program.
+            found = equivalence.same_relations(left.relation, right.relation, [], errors_count=False)
         except UnsupportedError as error:
             raise self._of_program(error) from error
         if found is not None:

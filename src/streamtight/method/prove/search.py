@@ -83,6 +83,7 @@ class _Search:
         self.tried = 0
         """On how many inputs they were run."""
         self.unconfirmed = 0
+        self.ignores_errors = False
         self.watched = [Captured(program) for program in dict.fromkeys((question.left, question.right))]
 
     def verdict(self) -> Verdict:
@@ -178,6 +179,8 @@ class _Search:
                 if told is not None:
                     return told
                 self.unconfirmed += 1
+                # Spark may not calculate what raises; that one of them does, without Spark, says nothing then.
+                self.ignores_errors |= "raises" in [result.kind for result in found.results]
             if self.unconfirmed > UNCONFIRMED or time.monotonic() > ends:
                 return None
         return None
@@ -208,6 +211,8 @@ class _Search:
                     return found
         one, other = results[left.program], results[right.program]
         if one is None or other is None or one.is_same(other):
+            return None
+        if self.ignores_errors and "raises" in (one.kind, other.kind):
             return None
         for run in (left, right):
             found = None if self.programs.is_quick(run.program) else self._not_well_defined(run, results[run.program])
