@@ -188,6 +188,12 @@ def test_a_decimal_is_the_number_that_it_is():
     assert z3.is_true(z3.simplify(cell.value == z3.RealVal("0.2")))
 
 
+def test_a_divisor_near_the_least_number_wraps_around_in_pmod():
+    rest = Arithmetic(Operation.PMOD, Column((0,), "long"), Column((1,), "long"), "long", Mode.ANSI)
+    row = (-1, -(2**63), *[None] * 6)
+    assert read_at(rest, row) == given_by(rest, row) == 2**63 - 1
+
+
 def test_that_integers_do_not_overflow_is_assumed_or_asked():
     more = Arithmetic(Operation.ADD, Column((0,), "long"), Literal(1, "long"), "long", Mode.ANSI)
     assumed, asked = reading(overflows=False), reading(overflows=True)

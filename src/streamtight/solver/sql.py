@@ -208,8 +208,11 @@ class Reading:
             case Operation.REMAINDER if z3.is_int(a):
                 return Cell(null, a - b * _truncated(a, b), fails)
             case Operation.PMOD if z3.is_int(a):
-                rest = a - b * _truncated(a, b)
-                return Cell(null, z3.If(rest < 0, (rest + b) - b * _truncated(rest + b, b), rest), fails)
+                rest, bits = a - b * _truncated(a, b), INTEGER_BITS.get(expression.type, 64)
+                least = -(1 << bits - 1)
+                # The sum wraps around, in every mode, if the divisor is near the least number.
+                more = z3.If(rest + b < least, rest + b + (1 << bits), rest + b)
+                return Cell(null, z3.If(rest < 0, more - b * _truncated(more, b), rest), fails)
         raise UnsupportedError(
             expression.operation.value, needed="whole numbers", came=expression.type, hint="cast to long"
         )
