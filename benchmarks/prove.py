@@ -40,7 +40,7 @@ def inputs_of(pair: Pair) -> list[object]:
 def answer(pair: Pair) -> tuple[str, tight.Verdict, float]:
     """What is told, and how many seconds it took."""
     started = time.perf_counter()
-    verdict = tight.prove(pair.left, pair.right, inputs=inputs_of(pair))  # type: ignore[arg-type]
+    verdict = tight.prove(pair.left, pair.right, inputs=inputs_of(pair), overflow=pair.overflows)  # type: ignore[arg-type]
     seconds = time.perf_counter() - started
     found = verdict.counterexample
     return found.finding if found and found.finding != "DIFFERENT" else verdict.outcome.name, verdict, seconds

@@ -50,6 +50,12 @@ class Pair:
         assert self.witness is None or len(self.witness) == len(self.inputs), f"{self.name}: rows for each input"
         assert not self.keys or len(self.keys) == len(self.inputs), f"{self.name}: a key or () for each input"
 
+    @property
+    def overflows(self) -> bool:
+        """Whether the witness is at the ends of a type, where integers overflow."""
+        cells = [cell for rows in self.witness or () for row in rows if isinstance(row, tuple) for cell in row]
+        return any(isinstance(cell, int) and abs(cell) >= 2**62 for cell in cells) and self.api == "frame"
+
     def __str__(self) -> str:
         return f"{self.name} ({self.api}, {self.source})"
 
