@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import streamtight
-from streamtight.cli import app
+from streamtight.cli import app, main
 from streamtight.spark.session import Check
 
 
@@ -62,8 +62,14 @@ def test_no_command_shows_the_help() -> None:
     assert "doctor" in result.output
 
 
-def test_an_unknown_command_is_refused() -> None:
-    result = CliRunner().invoke(app, ["cure"])
+@pytest.mark.parametrize("arguments", [["cure"], ["prove"], ["prove", "a.py:f", "a.py:g", "--seconds", "soon"]])
+def test_wrong_arguments_end_with_3_since_2_is_an_answer(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["streamtight", *arguments])
 
-    assert result.exit_code == 2
-    assert "cure" in result.output
+    with pytest.raises(SystemExit) as end:
+        main()
+
+    assert end.value.code == 3
+    assert "Usage: " in capsys.readouterr().err

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -47,6 +48,8 @@ def doctor() -> None:
 
 _ENDS = {Outcome.HOLDS: 0, Outcome.FAILS: 1, Outcome.UNDECIDED: 2}
 WRONG_QUESTION = 3
+_WRONG_USE: Any = typer.BadParameter.__base__
+"""What typer raises for every kind of wrong argument; it has no public name."""
 
 
 @app.command()
@@ -65,6 +68,7 @@ def prove(
     ] = [],  # noqa: B006
     seconds: Annotated[float, typer.Option(help="How long an answer is looked for.")] = 10.0,
     seed: Annotated[int, typer.Option(help="Of the small inputs on which both are tried first.")] = 0,
+    overflow: Annotated[bool, typer.Option(help="Also ask whether both raise where a number grows too large.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Are two programs equal on every input?
@@ -82,7 +86,7 @@ def prove(
         if bool(inputs) is bool(samples):
             _wrong("needed --input for each parameter of the programs, or --sample for each", bool(inputs))
         given = [parse_input(text) for text in inputs] or [sample_of(path) for path in samples]
-        verdict = asked(load_function(left), load_function(right), inputs=given, seconds=seconds, seed=seed)
+        verdict = asked(load_function(left), load_function(right), inputs=given, overflow=overflow, seconds=seconds, seed=seed)
     except StreamtightError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(WRONG_QUESTION) from None
@@ -101,5 +105,10 @@ def _tell(verdict: Verdict, *, json: bool) -> NoReturn:
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line. Arguments that are wrong end it with 3: 2, which is usual, is an answer here."""
+    try:
+        code = app(standalone_mode=False)
+    except _WRONG_USE as error:
+        error.show()
+        code = WRONG_QUESTION
+    sys.exit(code)
