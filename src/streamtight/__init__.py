@@ -22,9 +22,26 @@ if TYPE_CHECKING:
     from streamtight.method.prove.inputs import table as table
     from streamtight.method.prove.monoid import commutative_monoid as commutative_monoid
     from streamtight.program.letter import Letter as Letter
+    from streamtight.program.operators import Inlet as Inlet
+    from streamtight.program.operators import KeyedOrdered as KeyedOrdered
+    from streamtight.program.operators import KeyedUnordered as KeyedUnordered
+    from streamtight.program.operators import Marker as Marker
+    from streamtight.program.operators import Merge as Merge
+    from streamtight.program.operators import O as O
+    from streamtight.program.operators import Outlet as Outlet
+    from streamtight.program.operators import Sort as Sort
+    from streamtight.program.operators import Split as Split
+    from streamtight.program.operators import Stateless as Stateless
+    from streamtight.program.operators import U as U
     from streamtight.program.run import Cause as Cause
     from streamtight.program.run import Run as Run
     from streamtight.program.run import Step as Step
+    from streamtight.program.transformer import Running as Running
+    from streamtight.program.transformer import Transformer as Transformer
+    from streamtight.program.transformer_forms import Hierarchical as Hierarchical
+    from streamtight.program.transformer_forms import Parallel as Parallel
+    from streamtight.program.transformer_forms import Partitioned as Partitioned
+    from streamtight.program.transformer_forms import Relational as Relational
     from streamtight.properties.explain import Why as Why
     from streamtight.properties.judge import Judge as Judge
     from streamtight.properties.parse import parse as parse
@@ -60,6 +77,7 @@ if TYPE_CHECKING:
     from streamtight.spark.check import property_ as property  # noqa: A004, F401
     from streamtight.spark.compare import compare as compare
     from streamtight.spark.compare import laws as laws
+    from streamtight.spark.graph import Graph as Graph
     from streamtight.spark.live import LiveComparison as LiveComparison
     from streamtight.spark.live import compare_live as compare_live
     from streamtight.spark.live_book import Alarm as Alarm
@@ -126,6 +144,21 @@ _HOMES = {
     "streamtight.verdict": ["Verdict", "Outcome", "Scope", "Counterexample", "combine"],
     "streamtight.program.run": ["Run", "Step", "Cause"],
     "streamtight.program.letter": ["Letter"],
+    "streamtight.program.operators": [
+        "U",
+        "O",
+        "Marker",
+        "Inlet",
+        "Outlet",
+        "Stateless",
+        "KeyedOrdered",
+        "KeyedUnordered",
+        "Sort",
+        "Merge",
+        "Split",
+    ],
+    "streamtight.program.transformer": ["Transformer", "Running"],
+    "streamtight.program.transformer_forms": ["Relational", "Parallel", "Hierarchical", "Partitioned"],
     "streamtight.properties.temporal": [
         "Formula",
         "TRUE",
@@ -169,6 +202,7 @@ _HOMES = {
     "streamtight.spark.compare": ["compare", "laws"],
     "streamtight.spark.check": ["check", "property"],
     "streamtight.spark.prove": ["prove", "deterministic"],
+    "streamtight.spark.graph": ["Graph"],
     "streamtight.spark.rows": ["kind_of"],
     "streamtight.spark.recorded": ["recorded"],
     "streamtight.spark.live": ["compare_live", "LiveComparison"],

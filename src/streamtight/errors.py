@@ -6,6 +6,7 @@ StreamtightError
 │   └── FieldError    an event has no such field (also an AttributeError)
 ├── DependenceError   a relation that is not one: not symmetric, a field that is not there
 ├── SchemaError       a schema that is not well formed, or a stream that is not of it
+├── GraphError        a graph of operators that cannot be: types that do not fit, a cycle, a name twice
 ├── TraceError        traces that cannot be compared, schedules that cannot be run
 ├── SourceError       a source of traces that cannot be, or that does not keep what it promises
 ├── FormulaError      a temporal formula that cannot be, or cannot be judged
@@ -74,6 +75,10 @@ class SchemaError(StreamtightError):
     def __init__(self, where: str, *, needed: str, came: str, hint: str, rule: str | None = None) -> None:
         super().__init__(where, needed=needed, came=came, hint=hint)
         self.rule = rule
+
+
+class GraphError(StreamtightError):
+    """A graph of operators that cannot be: types that do not fit, a cycle, a name twice."""
 
 
 class TraceError(StreamtightError):

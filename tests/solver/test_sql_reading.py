@@ -137,10 +137,10 @@ def in_days(value: Any) -> Any:
     return value.toordinal() if isinstance(value, date) else value
 
 
-def read_at(expression: Expression, row: tuple[Any, ...]) -> Any:
+def read_at(expression: Expression, row: tuple[Any, ...], *, overflows: bool = True) -> Any:
     """What the formulas of the expression say of a row."""
     free = variable(TYPE, "row")
-    cell = reading().cell(expression, free)
+    cell = reading(overflows).cell(expression, free)
     known = list(zip(constants(free), fitted(tuple(map(in_days, row)), TYPE), strict=True))
 
     def at(term: Any) -> Any:
@@ -212,7 +212,50 @@ def test_a_python_function_inside_is_read_as_python():
     udf = PythonUDF("rest", lambda n: None if n is None else n % 3, (Column((0,), "long"),), "long")
     for number in (None, 5, -5, 0):
         row = (number, *[None] * 7)
-        assert read_at(udf, row) == (None if number is None else number % 3)
+        assert read_at(udf, row, overflows=False) == (None if number is None else number % 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "declared"),
+    [
+        (lambda n: n > 1, "long", "long"),
+        (lambda n: n + 1, "long", "double"),
+        (lambda n: n / 2, "long", "long"),
+        (lambda d: d.year, "date", "long"),
+        (lambda d: d / 2, "decimal(10,2)", "double"),
+    ],
+    ids=["truth for a number", "number for a double", "double for a number", "of a day", "of a decimal"],
+)
+def test_a_python_function_of_other_types_than_spark_gives_and_wants_is_refused(
+    function: Any, argument: str, declared: str
+):
+    row = variable((_PYTHON[argument],), "row")
+    udf = PythonUDF("f", function, (Column((0,), argument),), declared)
+
+    with pytest.raises(UnsupportedError):
+        reading(overflows=False).cell(udf, row)
+
+
+_PYTHON = {"long": int, "date": int, "decimal(10,2)": float}
+
+
+def test_a_python_function_raises_also_in_a_branch_that_is_not_taken():
+    udf = PythonUDF("f", lambda n: 1 // n, (Column((0,), "long"),), "long")
+    chosen = Case(((Literal(True, "boolean"), Literal(0, "long")),), udf)
+    asked = reading(overflows=False)
+
+    asked.cell(chosen, variable((int,), "row"))
+
+    assert not z3.is_false(z3.simplify(z3.Or(*asked.fails_anyway)))
+
+
+def test_what_is_null_where_it_does_not_fit_is_so_whether_or_not_overflow_is_asked_for():
+    row = variable((int, float), "row")
+    narrow = reading(overflows=False).cell(Cast(Column((0,), "long"), "byte", Mode.TRY), row)
+    decimal = reading(overflows=False).cell(Cast(Column((1,), "decimal(10,2)"), "decimal(4,2)", Mode.TRY), row)
+
+    assert z3.is_true(z3.simplify(z3.substitute(narrow.null, (row[0]._term, z3.IntVal(200)))))
+    assert z3.is_true(z3.simplify(z3.substitute(decimal.null, (row[1]._term, z3.RealVal("123.45")))))
 
 
 def test_of_some_functions_it_is_only_known_that_they_give_the_same_for_the_same():

@@ -421,7 +421,7 @@ class Call(Expression):
 class PythonUDF(Expression):
     """A function of Python, called with None for null.
 
-    Spark calls it for every row, also in a branch of CASE that is not taken. What it raises there is not seen here.
+    Spark calls it for every row, also in a branch of CASE that is not taken.
     """
 
     name: str

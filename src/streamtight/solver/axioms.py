@@ -17,7 +17,7 @@ from streamtight.program.relation import Extreme, Fold, Function
 from streamtight.solver.ask import Answer, Budget, prove
 from streamtight.solver.normal import is_duplicate_free
 from streamtight.solver.summaries import Addition, Application, subterms
-from streamtight.solver.symbolic.values import term_of
+from streamtight.solver.symbolic.values import KNOWN_CHARACTERS, SymbolicStr, term_of
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term
 from streamtight.solver.values import (
     YES,
@@ -87,6 +87,7 @@ class Axioms:
             yield _for_all(here.key, z3.Implies(conjunction((normal(key), addition.value(here) > 0)), either(*some)))
         for place, summary in enumerate(group.summaries):
             if isinstance(summary, Extreme) and not _has_maybe(here.values[place]):
+                self.meaning.assumptions |= order_assumptions(here.values[place])
                 yield from self._of_extreme(group, place, summary, here)
         keys = Bag(tuple(replace(term, row=term.row[0]) for term in group.keyed.terms))
         if is_duplicate_free(keys, self.meaning, self._quick):
@@ -172,6 +173,11 @@ def at_most(one: Row, other: Row) -> Truth:
         conjunction((at_most(mine, theirs), negation(same(mine, theirs)))),
         conjunction((same(mine, theirs), at_most(one[1:], other[1:]))),
     )
+
+
+def order_assumptions(row: Row) -> set[str]:
+    """What is assumed if rows like this are ordered."""
+    return {KNOWN_CHARACTERS} if any(isinstance(leaf, SymbolicStr) for leaf in leaves(row)) else set()
 
 
 def _has_maybe(row: Row) -> bool:

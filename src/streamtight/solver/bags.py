@@ -70,8 +70,11 @@ def same_failures(left: Sequence[Term], right: Sequence[Term], ask: Ask) -> Diff
     return found if found is None else replace(found, reason="one of them raises where the other does not")
 
 
-def choices(left: Sequence[Term], right: Sequence[Term]) -> Iterator[tuple[Variable, ...]]:
-    """The variables of all terms, one choice for each bag of atoms that some term ranges over."""
+def choices(left: Sequence[Term], right: Sequence[Term], mark: str = "#") -> Iterator[tuple[Variable, ...]]:
+    """The variables of all terms, one choice for each bag of atoms that some term ranges over.
+
+    `mark` is in their names: it keeps them apart from variables that something is known of.
+    """
     seen: dict[tuple[str, ...], tuple[Variable, ...]] = {}
     for term in (*left, *right):
         key = key_of(term)
@@ -79,7 +82,7 @@ def choices(left: Sequence[Term], right: Sequence[Term]) -> Iterator[tuple[Varia
             counted = itertools.count()
             ordered = sorted(term.over, key=lambda one: one.atom.name)
             seen[key] = tuple(
-                Variable(one.atom, variable(one.atom.type, f"{one.atom.name}#{next(counted)}")) for one in ordered
+                Variable(one.atom, variable(one.atom.type, f"{one.atom.name}{mark}{next(counted)}")) for one in ordered
             )
     yield from seen.values()
 

@@ -18,7 +18,7 @@ from streamtight.errors import EncodingError, StreamtightError, UnsupportedError
 from streamtight.program.relation import Aggregate, First, Fold, Grouped, NoRowError, Place, Relation, Summary
 from streamtight.solver import laws, machines
 from streamtight.solver.ask import Answer, Budget, prove
-from streamtight.solver.axioms import Axioms, at_most
+from streamtight.solver.axioms import Axioms, at_most, order_assumptions
 from streamtight.solver.bags import Difference, same_bags, same_failures, same_sets
 from streamtight.solver.normal import (
     Narrowing,
@@ -116,6 +116,7 @@ class Equivalence:
                 ended.append((result, tuple(known)))
 
         paths = explore(call, budget=self.budget)
+        self.meaning.assumptions |= {assumed for path in paths for assumed in path.assumes}
         return [
             Outcome(path.guard, result, path.raised, known) for path, (result, known) in zip(paths, ended, strict=True)
         ]
@@ -274,10 +275,11 @@ class Equivalence:
 
     def _ill_defined_in(self, relation: Relation) -> Place | None:
         if isinstance(relation, Grouped):
-            [group] = self.meaning.bag(relation).terms[0].over[0].atom.groups
-            for summary, type_ in zip(group.summaries, group.types, strict=True):
-                if not self._is_well_defined(summary, type_, group):
-                    return relation.place
+            terms = self.meaning.bag(relation).terms  # none, if no row comes through
+            for group in terms[0].over[0].atom.groups if terms else ():
+                for summary, type_ in zip(group.summaries, group.types, strict=True):
+                    if not self._is_well_defined(summary, type_, group):
+                        return relation.place
         return next(filter(None, map(self._ill_defined_in, relation.parts)), None)
 
     def _is_well_defined(self, summary: Summary, type_: Any, group: Group) -> bool:
@@ -393,6 +395,7 @@ class Equivalence:
             return False
         # Of rows with equal keys any may be taken; so they must be equal rows.
         a, b = variable(one.type, "?a"), variable(one.type, "?b")
+        self.meaning.assumptions |= order_assumptions(a)
         try:
             key, other_key = (laws.as_rows(each.key, (one.type,), self.budget) for each in (mine, theirs))
             claim = z3.Implies(same(key(a), key(b)), same(a, b))

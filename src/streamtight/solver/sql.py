@@ -42,6 +42,7 @@ from streamtight.program.expression import (
     digits,
 )
 from streamtight.solver.symbolic.values import (
+    KNOWN_CHARACTERS,
     REAL_NUMBERS,
     SymbolicBool,
     SymbolicFloat,
@@ -52,6 +53,7 @@ from streamtight.solver.symbolic.values import (
 from streamtight.solver.values import NO, YES, Maybe, Row, Truth, conjunction, either, negation, number
 
 NO_OVERFLOW = "integers do not overflow"
+DECIMALS_FIT = "no decimal has more digits than its type"
 _SORTS = {
     **dict.fromkeys((*INTEGER_BITS, WHOLE), (SymbolicInt, z3.IntSort())),
     "date": (SymbolicInt, z3.IntSort()),
@@ -85,6 +87,8 @@ class Reading:
 
     def __init__(self, applied: Applied, *, overflows: bool = False) -> None:
         self.assumptions: set[str] = set()
+        self.fails_anyway: list[Truth] = []
+        """When functions of Python raise. Spark calls them for all rows, also in branches that are not taken."""
         self._applied = applied
         self._overflows = overflows
 
@@ -150,9 +154,12 @@ class Reading:
             self.assumptions |= {REAL_NUMBERS} if source == "double" else set()
             return self._fitting(Cell(of.null, cut, of.fails), target, cast.mode)
         if (target == "double" or digits(target)) and (source in (*numbers, "boolean") or digits(source)):
-            self.assumptions |= {REAL_NUMBERS} if target == "double" else {NO_OVERFLOW}
             value = number(of.value)
-            return Cell(of.null, z3.ToReal(value) if z3.is_int(value) else value, of.fails)
+            made = Cell(of.null, z3.ToReal(value) if z3.is_int(value) else value, of.fails)
+            if target == "double":
+                self.assumptions.add(REAL_NUMBERS)
+                return made
+            return made if _holds_all(target, source) else self._fitting(made, target, cast.mode)
         if target == "boolean" and (source in (*numbers, "double") or digits(source)):
             return Cell(of.null, of.value != 0, of.fails)
         if target == "string" and source in numbers:
@@ -165,13 +172,18 @@ class Reading:
         )
 
     def _fitting(self, cell: Cell, type_: str, mode: Mode, *, is_sum: bool = False) -> Cell:
-        """What an integer is in its type."""
-        bits = INTEGER_BITS.get(type_)
-        if not self._overflows or is_sum or bits is None:
-            # Whether a sum overflows also depends on the order in which its parts come together.
-            self.assumptions.add(NO_OVERFLOW)
+        """What an integer or a decimal is in its type. What is null where it does not fit is so in any case."""
+        if type_ == WHOLE:
             return cell
-        outside = negation(in_range(cell.value, bits))
+        if mode is not Mode.TRY and (is_sum or not self._overflows or digits(type_)):
+            # Whether a sum overflows also depends on the order in which its parts come together.
+            self.assumptions.add(DECIMALS_FIT if digits(type_) else NO_OVERFLOW)
+            return cell
+        if is_sum:
+            raise UnsupportedError(
+                "a sum", needed="one that is not null where it overflows", came="try_sum", hint="sum"
+            )
+        outside = negation(_fits(cell.value, type_))
         match mode:
             case Mode.ANSI:
                 return Cell(cell.null, cell.value, either(cell.fails, conjunction((negation(cell.null), outside))))
@@ -189,9 +201,10 @@ class Reading:
             self.assumptions.add(REAL_NUMBERS)
         plain = {Operation.ADD: operator.add, Operation.SUBTRACT: operator.sub, Operation.MULTIPLY: operator.mul}
         if expression.operation in plain:
+            self._require_exact(expression)
             made = Cell(null, plain[expression.operation](a, b), fails)
             return made if expression.type == "double" else self._fitting(made, expression.type, expression.mode)
-        if digits(expression.type):
+        if digits(expression.type) or z3.is_real(a) is not z3.is_real(b):
             raise UnsupportedError(
                 expression.operation.value, needed="whole numbers or doubles", came=expression.type, hint="a cast"
             )
@@ -208,7 +221,8 @@ class Reading:
             case Operation.REMAINDER if z3.is_int(a):
                 return Cell(null, a - b * _truncated(a, b), fails)
             case Operation.PMOD if z3.is_int(a):
-                rest, bits = a - b * _truncated(a, b), INTEGER_BITS.get(expression.type, 64)
+                # Spark calculates with 32 bits at least.
+                rest, bits = a - b * _truncated(a, b), max(32, INTEGER_BITS.get(expression.type, 64))
                 least = -(1 << bits - 1)
                 # The sum wraps around, in every mode, if the divisor is near the least number.
                 more = z3.If(rest + b < least, rest + b + (1 << bits), rest + b)
@@ -217,9 +231,26 @@ class Reading:
             expression.operation.value, needed="whole numbers", came=expression.type, hint="cast to long"
         )
 
+    def _require_exact(self, expression: Arithmetic) -> None:
+        """Raise if Spark rounds a decimal, because all its digits would be too many."""
+        made, left, right = (digits(each.type) for each in (expression, expression.left, expression.right))
+        if made is None:
+            return
+        behind = (left or (0, 0))[1], (right or (0, 0))[1]
+        exact = sum(behind) if expression.operation is Operation.MULTIPLY else max(behind)
+        if made[1] < exact:
+            raise UnsupportedError(
+                expression.operation.value,
+                needed="a decimal that is not rounded",
+                came=f"{expression.type} of {expression.left.type} and {expression.right.type}",
+                hint="types with fewer digits",
+            )
+
     def _compare(self, comparison: Comparison, left: Cell, right: Cell) -> Cell:
         fails = either(left.fails, right.fails)
         a, b = left.value, right.value
+        if comparison in (Comparison.LESS, Comparison.AT_MOST) and z3.is_string(a):
+            self.assumptions.add(KNOWN_CHARACTERS)
         match comparison:
             case Comparison.EQUAL:
                 return Cell(either(left.null, right.null), a == b, fails)
@@ -233,6 +264,8 @@ class Reading:
 
     def _most(self, cells: Sequence[Cell], greatest: bool) -> Cell:
         most = cells[0]
+        if z3.is_string(most.value):
+            self.assumptions.add(KNOWN_CHARACTERS)
         for cell in cells[1:]:
             better = _less(most.value, cell.value) if greatest else _less(cell.value, most.value)
             takes = conjunction((negation(cell.null), either(most.null, better)))
@@ -247,13 +280,78 @@ class Reading:
         cells = [self.cell(argument, row) for argument in expression.arguments]
         leaves = [cell.leaf(argument.type) for cell, argument in zip(cells, expression.arguments, strict=True)]
         found = Cell(YES, _default(expression.type), either(*(cell.fails for cell in cells)))
+        self._require_known_to_python(expression)
         for guard, result, raised in self._applied(expression.function, leaves, YES):
             if raised is not None:
                 found = Cell(found.null, found.value, either(found.fails, guard))
                 continue
+            self._require_declared(result, expression)
             made = _of_leaf(result, expression.type)
             found = Cell(z3.If(guard, made.null, found.null), z3.If(guard, made.value, found.value), found.fails)
+        self.fails_anyway.append(found.fails)
         return found
+
+    def _require_known_to_python(self, expression: PythonUDF) -> None:
+        """Raise if the function is given what is read as something else: a day as a number, a decimal as a float."""
+        for type_ in (argument.type for argument in expression.arguments):
+            if type_ not in (*INTEGER_BITS, "double", "boolean", "string", "void"):
+                raise UnsupportedError(
+                    expression.name, needed="numbers, texts and truth values", came=f"a {type_}", hint="a column of SQL"
+                )
+
+    def _require_declared(self, result: Any, expression: PythonUDF) -> None:
+        """Raise if the function does not give what it is declared to give: Spark then gives null, or raises."""
+        if result is None:
+            return
+        value = result.value if isinstance(result, Maybe) else result
+        python = getattr(value, "python", type(value))
+        if _OF_PYTHON.get(expression.type) is not python:
+            raise UnsupportedError(
+                expression.name,
+                needed=f"a function that gives {expression.type}, as is declared",
+                came=f"one that gives {python.__name__}",
+                hint="the type that it gives",
+            )
+        if python is int:
+            if self._overflows:
+                raise UnsupportedError(
+                    expression.name,
+                    needed="whole numbers that fit into their type",
+                    came="ones of Python, which are as large as they like",
+                    hint="overflow=False, or a column of SQL",
+                )
+            self.assumptions.add(NO_OVERFLOW)
+
+
+_OF_PYTHON = {**dict.fromkeys(INTEGER_BITS, int), "double": float, "boolean": bool, "string": str}
+
+
+def _holds_all(wide: str, narrow: str) -> bool:
+    """Whether a decimal type has all values of another type. Raises if it would round them."""
+    whole, behind = _digits_of(wide)
+    others, others_behind = _digits_of(narrow)
+    if behind < others_behind:
+        raise UnsupportedError(
+            "cast", needed="a decimal that is not rounded", came=f"{narrow} to {wide}", hint="as many digits"
+        )
+    return whole >= others
+
+
+def _digits_of(type_: str) -> tuple[int, int]:
+    """How many digits a number of this type has before the point, and behind it."""
+    if found := digits(type_):
+        return found[0] - found[1], found[1]
+    if type_ == "boolean":
+        return 1, 0
+    return (len(str(1 << INTEGER_BITS[type_] - 1)), 0) if type_ in INTEGER_BITS else (38, 0)
+
+
+def _fits(value: Any, type_: str) -> Truth:
+    """Whether a number is one of its type."""
+    if found := digits(type_):
+        most = 10 ** (found[0] - found[1])
+        return conjunction((value > -most, value < most))
+    return in_range(value, INTEGER_BITS[type_])
 
 
 def row_type(type_: Any) -> Any:
@@ -334,7 +432,7 @@ def _called(name: str, values: Sequence[Any], type_: str) -> Any:
     """A function of strings. Of some it is only known that they give the same for the same."""
     match name, *values:
         case "concat", *texts:
-            return z3.Concat(*texts) if len(texts) > 1 else texts[0]
+            return z3.Concat(*texts) if len(texts) > 1 else texts[0] if texts else z3.StringVal("")
         case "length", text:
             return z3.Length(text)
         case "startswith", text, part:

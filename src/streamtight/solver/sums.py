@@ -102,7 +102,10 @@ class _Comparison:
     def __init__(self, sums: Sequence[Sum], given: Sequence[Truth], budget: Budget) -> None:
         self.sums, self.given, self.budget = sums, list(given), budget
         terms = [term for one in sums for term in one.terms]
-        self.choices = {tuple(v.atom.name for v in over): over for over in choices(terms, ())}
+        # What is given may speak of rows, which are not the rows that are summed.
+        taken = "".join(constant.decl().name() for constant in constants_in(given))
+        mark = next(mark for mark in map("#sum{}.".format, itertools.count()) if mark not in taken)
+        self.choices = {tuple(v.atom.name for v in over): over for over in choices(terms, (), mark)}
         self.summands = {(id(one), key): _summand(one, over) for one in sums for key, over in self.choices.items()}
         self.names = {key: constants_in(self._summand(one, key) for one in sums) for key in self.choices}
         self.vectors: dict[int, list[Fraction | None]] = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,7 +42,7 @@ from streamtight.program.relation import (
 from streamtight.solver.ask import Budget, prove
 from streamtight.solver.sql import Reading, ranges, row_type
 from streamtight.solver.symbolic.read import check_reading, read
-from streamtight.solver.symbolic.values import Symbolic, SymbolicBool, term_of
+from streamtight.solver.symbolic.values import REAL_NUMBERS, Symbolic, SymbolicBool, SymbolicFloat, term_of
 from streamtight.solver.values import (
     YES,
     Maybe,
@@ -53,6 +54,7 @@ from streamtight.solver.values import (
     either,
     fitted,
     joined,
+    leaves,
     negation,
     normal,
     renamed,
@@ -71,7 +73,7 @@ class Atom:
     of: Bag | None = None
     """What a distinct relation is made of."""
     member: Any = None
-    """The predicate of Z3 that says whether a row is in it."""
+    """The predicate of Z3 that says whether a row is in it; of the number 0, if rows have no values."""
     groups: tuple[Group, ...] = ()
     """What is summed up for its rows, which are keys."""
     asked: tuple[Callable[[Row], Truth], ...] = ()
@@ -89,7 +91,7 @@ class Atom:
 
     def contains(self, row: Row) -> Truth:
         """Whether this row is in it."""
-        return self.member(*fitted(row, self.type)) if self.member is not None else YES
+        return self.member(*(fitted(row, self.type) or [z3.IntVal(0)]))
 
     def is_row(self, row: Row) -> Truth:
         """Whether a variable is a row of it, and its values those that stand for such a row."""
@@ -207,6 +209,8 @@ class Meaning:
         match relation:
             case Input(name, type_):
                 atom = self.atom(("input", name), name, row_type(type_), relation)
+                if row_type(type_) is type_ and _holds_float(type_):
+                    self.assumptions.add(REAL_NUMBERS)
                 if self.overflows and row_type(type_) is not type_:
                     atom = replace(atom, asked=(functools.partial(ranges, type_),))
                 return self._whole(atom)
@@ -234,7 +238,7 @@ class Meaning:
         if key not in self._atoms:
             full = name if of is None else f"{self._name}{name}{next(self._numbers)}"
             sorts = [constant.sort() for constant in constants(variable(type_, "?"))]
-            member = z3.Function(f"in {full}", *sorts, z3.BoolSort()) if sorts else None
+            member = z3.Function(f"in {full}", *(sorts or [z3.IntSort()]), z3.BoolSort())
             self._atoms[key] = self.members[f"in {full}"] = Atom(full, type_, relation, of, member)
         return self._atoms[key]
 
@@ -416,6 +420,8 @@ class Meaning:
                 self._checked[id(function), shape] = function  # which keeps the id its own
                 fresh = tuple(variable(type_of(argument), f"?{place}") for place, argument in enumerate(arguments))
                 check_reading(function, read(function, fresh, budget=self.budget, then=then), fresh, then=then)
+            if any(isinstance(leaf, SymbolicFloat) for row in arguments for leaf in leaves(row)):
+                self.assumptions.add(REAL_NUMBERS)  # also if it is only handed on: it may be NaN
             for path in paths:
                 self.assumptions |= path.assumes
                 yield conjunction((null, path.guard)), path.result, path.raised
@@ -429,7 +435,7 @@ class Meaning:
         expressions = (function.expression,) if isinstance(function, SqlValue) else function.expressions
         cells = [reading.cell(expression, row) for expression in expressions]
         self.assumptions |= reading.assumptions
-        fails = either(*(cell.fails for cell in cells))
+        fails = either(*(cell.fails for cell in cells), *reading.fails_anyway)
         result: Row
         if isinstance(function, SqlValue):
             result = cells[0].leaf(expressions[0].type)
@@ -467,3 +473,10 @@ def truth_of(result: Any) -> Truth:
             return term
         return z3.Length(term) > 0 if z3.is_string(term) else term != 0
     return z3.BoolVal(bool(result))
+
+
+def _holds_float(type_: Any) -> bool:
+    """Whether there is a float in rows of this type."""
+    if isinstance(type_, tuple):
+        return any(map(_holds_float, type_))
+    return float in (type_, *typing.get_args(type_))

@@ -18,10 +18,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.group import GroupedData
 from pyspark.sql.types import StructType
 
 from streamtight.errors import EncodingError, UnsupportedError
+from streamtight.method.prove.driver import DriverCode
 from streamtight.method.prove.frame_programs import FrameOrder, LiftedFrame
 from streamtight.program.expression import Field, SqlFunction
 from streamtight.program.relation import Each, Input
@@ -86,7 +88,8 @@ def build_frame(
     empty = {name: _empty(name, schema, spark) for name, schema in tables.items()}
     frames = {name: one.frame for name, one in empty.items()}
     made: list[DataFrame] = []
-    with named_views(spark, frames), _no_actions(), _noting_frames(spark, made):
+    watched = DriverCode(sees_values=False).watched()
+    with named_views(spark, frames), _no_actions(), _noting_frames(spark, made), watched:
         result = program(*frames.values())
     if not isinstance(result, DataFrame):
         raise UnsupportedError(
@@ -202,6 +205,7 @@ def _no_actions() -> Iterator[None]:
         for name in _ACTION_PROPERTIES:
             stack.enter_context(_replaced(ClassicDataFrame, name, property(refusing(name))))
         stack.enter_context(_replaced(GroupedData, "pivot", only_listed))
+        stack.enter_context(_replaced(RuntimeConfig, "set", refusing("sparkSession.conf.set")))
         yield
 
 

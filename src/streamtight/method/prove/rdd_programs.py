@@ -8,15 +8,17 @@ from typing import Any
 from streamtight.errors import UnsupportedError
 from streamtight.method.prove.allowed import constants_of, require_allowed, require_readable, uses
 from streamtight.method.prove.draw import Row, Tables, constants_in
+from streamtight.method.prove.driver import DriverCode
 from streamtight.method.prove.inputs import RDDInput
 from streamtight.method.prove.local import LocalRDD
 from streamtight.method.prove.programs import ORDER_DOES_NOT_MATTER, Difference, NotProved, Program, Run, in_other_ways
-from streamtight.method.prove.recorded import Collected, RecordedRDD
+from streamtight.method.prove.recorded import Collected, RecordedRDD, Value, noted
 from streamtight.method.prove.results import Result, run
 from streamtight.program.relation import Aggregate, Each, Fold, How, Input, Place, Relation, rows_of, value_of
 from streamtight.program.relation import Tables as RelationTables
 from streamtight.solver.equivalence import Equivalence, Outcome
 from streamtight.solver.symbolic.known import with_known_len
+from streamtight.solver.symbolic.paths import is_reading
 
 READ_AGAIN = 12
 """On so many inputs what was read is compared with what the program does."""
@@ -70,7 +72,13 @@ class RDDPrograms:
         def outcomes_of(program: Program, name: str) -> list[Outcome]:
             require_readable(program)
             known = with_known_len(program)
-            return equivalence.outcomes(lambda value: known(*[RecordedRDD(each, value) for each in relations]), name)
+            driver = DriverCode(sees_values=True, is_reading=is_reading)
+
+            def run_once(value: Value) -> Any:
+                with driver.watched():
+                    return noted(known, [RecordedRDD(each, value) for each in relations])
+
+            return equivalence.outcomes(run_once, name)
 
         left, right = outcomes_of(self.programs[0], "a"), outcomes_of(self.programs[1], "b")
         self._gives_rdd = any(isinstance(outcome.result, RecordedRDD) for outcome in (*left, *right))

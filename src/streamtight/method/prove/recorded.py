@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from streamtight.errors import UnsupportedError
@@ -87,6 +87,7 @@ class Collected(Counted):
         self.how = how
         self._value = value
         self._shape = shape
+        _note(self, relation)
 
     def row(self, row: Any) -> Any:
         """A row of the relation as one of these."""
@@ -204,6 +205,28 @@ def _count(relation: Relation, value: Value) -> Any:
     return value(Aggregate(relation, Total(lambda row: 1, name="count"), _place("count")))
 
 
+_noted: list[list[tuple[Any, Relation]]] = []
+"""Of each program that is run: what Spark calculates at once, and of what."""
+
+
+def _note(made: Any, relation: Relation) -> None:
+    if _noted:
+        _noted[-1].append((made, relation))
+
+
+def noted(program: Callable[..., Any], inputs: Sequence[RecordedRDD]) -> Any:
+    """What a program gives. What it had calculated and did not use counts as well, if it may raise."""
+    _noted.append([])
+    try:
+        result = program(*inputs)
+        for made, relation in _noted[-1]:
+            if made is not result and may_raise(relation):
+                _count(relation, made._value)
+        return result
+    finally:
+        _noted.pop()
+
+
 class RecordedRDD:
     """An RDD that notes what is done with it."""
 
@@ -272,7 +295,9 @@ class RecordedRDD:
     # -- two RDDs ----------------------------------------------------------------------------------------------------
 
     def cartesian(self, other: RecordedRDD) -> RecordedRDD:
-        product = Product(self.relation, _other(other, "cartesian").relation, _place("cartesian"))
+        if may_raise(_other(other, "cartesian").relation):
+            _refuse("cartesian", "the rows of the second RDD only if the first has some, and some of them may raise")
+        product = Product(self.relation, other.relation, _place("cartesian"))
         return self._made(product, shape=together(self._shape, other._shape))
 
     def union(self, other: RecordedRDD) -> RecordedRDD:
@@ -343,6 +368,7 @@ class RecordedRDD:
     # -- by key ------------------------------------------------------------------------------------------------------
 
     def reduceByKey(self, func: Function, numPartitions: Any = None, partitionFunc: Any = None) -> RecordedRDD:  # noqa: N802, N803
+        _no_partitioner("reduceByKey", partitionFunc)
         return self._reduced_by_key(func, _second, part(self._shape, 1), _place("reduceByKey"))
 
     def _reduced_by_key(self, func: Function, value: Function, shape: Shape, place: Place) -> RecordedRDD:
@@ -350,6 +376,7 @@ class RecordedRDD:
         return self._grouped(Fold(None, called, called, value, needs_row=True, name=place.operation), shape)
 
     def foldByKey(self, zeroValue: Any, func: Function, *_: Any, **__: Any) -> RecordedRDD:  # noqa: N802, N803
+        _no_partitioner("foldByKey", *_, *__.values())
         return self._grouped(*_fold(zeroValue, func, func, part(self._shape, 1), "foldByKey", _second))
 
     def aggregateByKey(  # noqa: N802
@@ -360,6 +387,7 @@ class RecordedRDD:
         *_: Any,
         **__: Any,
     ) -> RecordedRDD:
+        _no_partitioner("aggregateByKey", *_, *__.values())
         return self._grouped(*_fold(zeroValue, seqFunc, combFunc, part(self._shape, 1), "aggregateByKey", _second))
 
     def combineByKey(  # noqa: N802
@@ -371,6 +399,7 @@ class RecordedRDD:
         **__: Any,
     ) -> RecordedRDD:
         place = _place("combineByKey")
+        _no_partitioner("combineByKey", *_, *__.values())
         if self._shape is not None or any(map(may_make_records, (createCombiner, mergeValue, mergeCombiners))):
             _refuse("combineByKey", "rows and combiners without namedtuples and dataclasses")
         require_combiners_that_merge(self.relation, createCombiner, mergeValue, mergeCombiners, place)
@@ -406,11 +435,13 @@ class RecordedRDD:
 
     def groupByKey(self, *_: Any, **__: Any) -> RecordedGroups:  # noqa: N802
         place = _place("groupByKey")
+        _no_partitioner("groupByKey", *_, *__.values())
         self._require_pairs(place)
         return RecordedGroups(Groups((self.relation,), place, (self._shape,)), self._value, unique_keys=True)
 
     def groupBy(self, f: Function, *_: Any, **__: Any) -> RecordedGroups:  # noqa: N802
         place = _place("groupBy")
+        _no_partitioner("groupBy", *_, *__.values())
         keyed = self.keyBy(f)._require_pairs(place)
         return RecordedGroups(Groups((keyed.relation,), place, (keyed._shape,)), self._value, unique_keys=True)
 
@@ -545,6 +576,7 @@ class RecordedRDD:
         return self.partitionBy(None)._sorted(_key, ascending, "sortByKey")
 
     def partitionBy(self, numPartitions: int | None, partitionFunc: Function | None = None) -> RecordedRDD:  # noqa: N802, N803
+        _no_partitioner("partitionBy", partitionFunc)
         return self._each(lambda pair: (key_of_pair(pair), pair[1]), How.MAP, "partitionBy", keeps_keys=True)
 
     def _sorted(self, key: Function, ascending: object, name: str) -> RecordedSorted:
@@ -564,6 +596,7 @@ class RecordedSorted(RecordedRDD):
     def __init__(self, rows: RecordedRDD, key: Function, *, descending: bool) -> None:
         super().__init__(rows.relation, rows._value, shape=rows._shape, unique_keys=rows._unique_keys)
         self._key, self._descending = key, descending
+        _note(self, rows.relation)
 
     def coalesce(self, numPartitions: int, shuffle: bool = False) -> RecordedRDD:  # noqa: N803
         """The same rows, in whatever order."""
@@ -672,6 +705,12 @@ def _picked(key: Function, name: str, *, greatest: bool) -> Fold:
 
     pick = greater if greatest else smaller
     return Fold(None, pick, pick, needs_row=True, name=name)
+
+
+def _no_partitioner(name: str, *given: Any) -> None:
+    """Refuse a function that says where rows go: it may raise."""
+    if any(callable(one) for one in given):
+        _refuse(name, "a partitionFunc, which may raise; leave it out, the rows are the same")
 
 
 def _whole_number(number: object, name: str) -> int:

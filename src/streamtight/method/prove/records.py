@@ -6,9 +6,11 @@ that begins with the name of its class.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import types
+import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
@@ -210,16 +212,23 @@ def _one_shape(relation: Relation, shapes: tuple[Shape, ...], function: Function
 def _require_plain(shape: Shape, place: Place) -> None:
     """Records must be equal if their fields are."""
     for cls in classes_in(shape):
-        made = ("<string>", dataclasses.__file__)
-        equal = getattr(cls.__eq__, "__code__", None)
+        if own := _own_special_method(cls):
+            _refuse(place, f"rows of {cls.__name__}, which has a {own} of its own")
         if is_namedtuple(cls):
-            if any(name in vars(base) for base in cls.__mro__ if base not in (tuple, object) for name in _EQUALITY):
-                _refuse(place, f"rows of {cls.__name__}, which has an equality of its own")
-        elif equal is None or equal.co_filename not in made or not all(f.compare for f in dataclasses.fields(cls)):
+            continue
+        if "__eq__" not in vars(cls) or not all(field.compare for field in dataclasses.fields(cls)):
             _refuse(place, f"rows of {cls.__name__}, which are not equal if their fields are")
 
 
-_EQUALITY = ("__eq__", "__ne__", "__hash__")
+def _own_special_method(cls: type) -> str | None:
+    """A method that Python calls by itself, to compare rows or to ask for their truth, and that the user wrote."""
+    made = ("<string>", dataclasses.__file__, collections.__file__, typing.__file__)
+    for base in cls.__mro__:
+        for name, part in vars(base).items() if base not in (tuple, object, typing.Generic) else ():
+            code = getattr(part, "__code__", None)
+            if name.startswith("__") and name.endswith("__") and code is not None and code.co_filename not in made:
+                return name
+    return None
 
 
 def _told(shape: Any) -> str:

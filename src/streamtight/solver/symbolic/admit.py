@@ -18,9 +18,11 @@ from typing import Any, NoReturn
 from streamtight.errors import StreamtightError
 from streamtight.solver.symbolic.captured import Members, Table
 from streamtight.solver.symbolic.groups import listed_over
+from streamtight.solver.symbolic.kinds import UnknownEvents, record_class
 from streamtight.solver.symbolic.known import KNOWN, names_in
 from streamtight.solver.symbolic.paths import NotReadable, exploring, refuse
 from streamtight.solver.symbolic.values import StandIn, Symbolic, is_namedtuple, is_record
+from streamtight.stream.event import Kind
 
 _BUILTINS_OF = operator.attrgetter("__builtins__")
 """Of a function; not every checker of types knows the attribute."""
@@ -241,6 +243,8 @@ class Twin:
             return self._method(value, name)
         if kind is types.ModuleType:
             return _Namespace(value, name, self)
+        if isinstance(value, Kind):
+            return self.kind(value)
         if isinstance(value, type):
             return self._class(value, name)
         if is_namedtuple(kind):
@@ -251,6 +255,11 @@ class Twin:
         if kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType):
             self._refuse(f"uses {name}()")
         return self._refuse(f"uses {name}, a {kind.__name__}")
+
+    def kind(self, kind: Kind) -> UnknownEvents:
+        """What stands for a kind; its events may be used."""
+        self._record_class(record_class(kind))
+        return UnknownEvents(kind)
 
     def _record(self, value: Any, kind: type, name: str) -> Any:
         self._record_class(kind)

@@ -78,6 +78,11 @@ class _Step:
 exploring: list[Exploration] = []
 
 
+def is_reading() -> bool:
+    """Whether a function is being read at the moment, not a program that decides by what is read."""
+    return bool(exploring) and exploring[-1].function is not None
+
+
 class Exploration:
     """Depth first over the answers that `bool` may give. The solver's stack holds the decisions of the current run."""
 

@@ -18,6 +18,8 @@ from streamtight.solver.symbolic.paths import assume, decide, exploring, python_
 
 REAL_NUMBERS = "floats are real numbers"
 """What a path assumes on which floats were calculated with."""
+KNOWN_CHARACTERS = "texts have no characters beyond U+2FFFF"
+"""What is assumed where texts are ordered: Z3 knows no others."""
 
 
 _LARGEST_POWER = 8
@@ -195,6 +197,11 @@ class SymbolicFloat(SymbolicNumber):
     python = float
 
 
+def _in_order(term: Any) -> SymbolicBool:
+    assume(KNOWN_CHARACTERS)
+    return SymbolicBool(term)
+
+
 class SymbolicStr(Symbolic):
     """A str that is not known: comparisons, concatenation, length, substrings, prefixes and suffixes."""
 
@@ -208,16 +215,16 @@ class SymbolicStr(Symbolic):
         return self._with(other, lambda a, b: SymbolicStr(z3.Concat(b, a)), "+")
 
     def __lt__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: SymbolicBool(a < b), "<")
+        return self._with(other, lambda a, b: _in_order(a < b), "<")
 
     def __le__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: SymbolicBool(a <= b), "<=")
+        return self._with(other, lambda a, b: _in_order(a <= b), "<=")
 
     def __gt__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: SymbolicBool(b < a), ">")
+        return self._with(other, lambda a, b: _in_order(b < a), ">")
 
     def __ge__(self, other: object) -> Any:
-        return self._with(other, lambda a, b: SymbolicBool(b <= a), ">=")
+        return self._with(other, lambda a, b: _in_order(b <= a), ">=")
 
     def __eq__(self, other: object) -> Any:
         text = text_term(other)
