@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import streamtight as tight
-from streamtight.program.transformer_forms import Hierarchical, Parallel, Partitioned, Relational
 
 GPS = tight.Kind("GPS", taxi_id=int, x=int, y=int)
 RideCompleted = tight.Kind("RideCompleted", taxi_id=int, cents=int)
@@ -56,21 +55,21 @@ def report(ended: tuple[Hour, int], end: tight.Event) -> tuple[dict[int, tuple[i
     return hour.seen_at, [HourReport(end.hour, hour.taxis, average, cents)]
 
 
-gps = Hierarchical(
+gps = tight.Hierarchical(
     "gps",
     takes=tight.Seq(GPS),
     gives=tight.Bag(TaxiTotal),
     update=drive,
     fin=lambda trip: (trip, [TaxiTotal(trip.taxi_id, trip.metres)]),
 )
-taxis = Partitioned(
+taxis = tight.Partitioned(
     "taxis", "taxi_id", gps, init=lambda seen_at, key: Trip(key.taxi_id, seen_at.get(key.taxi_id)), agg=all_taxis
 )
-rides = Relational.incremental(
+rides = tight.Relational.incremental(
     "rides", takes=tight.Bag(RideCompleted), init=lambda x: 0, add=lambda cents, ride: cents + ride.cents
 )
-hour = Parallel("hour", taxis, rides)
-hours = Hierarchical("hours", takes=TRAFFIC, gives=tight.Sync(HourReport, hour.gives), sub=hour, update=report)
+hour = tight.Parallel("hour", taxis, rides)
+hours = tight.Hierarchical("hours", takes=TRAFFIC, gives=tight.Sync(HourReport, hour.gives), sub=hour, update=report)
 
 MORNING = [
     GPS(1, 0, 0),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cluster import Cluster
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streamtight.program.operators import (
-    Edge,
     Emit,
     Graph,
     Inlet,
@@ -28,8 +26,6 @@ from streamtight.program.operators import (
     Stateless,
     U,
 )
-from streamtight.program.placement import Placement, Stage
-from streamtight.spark.stage_tasks import Bucket, Enter, Kept, Route
 from streamtight.stream.event import Event, Kind
 from streamtight.stream.schema import Sync
 from streamtight.stream.trace import Trace
@@ -172,79 +168,7 @@ def test_theorem_2_27_equivalent_inputs_give_equivalent_outputs(
     assert equivalent(graph, outputs(graph, events), outputs(graph, others))
 
 
-# -- the tasks of Spark, without Spark -------------------------------------------------------------------------------
-
-
-class Cluster:
-    """Runs a graph as Spark does: lanes, batches, buckets, and states that are kept between batches."""
-
-    def __init__(self, graph: Graph, buckets: int, lanes: int) -> None:
-        self.graph, self.buckets, self.lanes = graph, buckets, lanes
-        self.placement = Placement(graph)
-        self.numbers = {edge: number for number, edge in enumerate(graph.edges)}
-        self.kinds = [Item, Marker]
-        self.stages = list(dict.fromkeys(self.placement.stages.values()))
-        self.kept: dict[tuple[int, int], bytes] = {}
-        self.out: dict[str, list[tuple[int, bool, int, int, Event]]] = {outlet.name: [] for outlet in graph.outlets}
-
-    def route(self, edge: Edge) -> Route:
-        return Route(self.numbers[edge], self.placement.stages[edge.end].key, self.buckets)
-
-    def batch(self, rows: dict[str, list[tuple[int, int, Event]]], chance: random.Random) -> None:
-        """One micro-batch: of each inlet (lane, position, event), in tasks that each see some of the rows."""
-        cells: list[tuple[int, int, int, bytes]] = []
-        for number, stage in enumerate(self.stages):
-            arrived = list(cells)
-            for start, edges in self.placement.into(stage).items():
-                if isinstance(start, Inlet):
-                    routes = {edge: self.route(edge) for edge in edges}
-                    vertices = self.placement.entering(start)
-                    table: Any = None
-                    enter = Enter(self.graph, start, vertices, routes, [], table, self.lanes, self.kinds)
-                    for task in _tasks(rows[start.name], chance):
-                        arrived += enter._packed(task)
-            cells += self.work(number, stage, arrived, chance)
-
-    def work(self, number: int, stage: Stage, arrived: list[Any], chance: random.Random) -> Iterator[Any]:
-        entries = {
-            edge: (self.numbers[edge], self.lanes if isinstance(start, Inlet) else self.buckets)
-            for start, edges in self.placement.into(stage).items()
-            for edge in edges
-        }
-        known = {entry[0] for entry in entries.values()}
-        routes = {edge: self.route(edge) for edge in self.placement.out_of(stage)}
-        for bucket in range(self.buckets):
-            rows = [
-                {"edge": edge, "lane": lane, "rows": blob}
-                for edge, to, lane, blob in arrived
-                if to == bucket and edge in known
-            ]
-            if rows:
-                chance.shuffle(rows)  # a shuffle promises no order
-                blob = self.kept.get((number, bucket))
-                kept = Kept(self.buckets) if blob is None else pickle.loads(blob)
-                tasks = Bucket(self.graph, stage.vertices, entries, routes, self.kinds, self.buckets)
-                made = tasks.work(bucket, kept, rows)
-                self.kept[number, bucket] = pickle.dumps(kept)
-                yield from self.collected(made, bucket)
-
-    def collected(self, made: dict[tuple[int, int], list[Any]], bucket: int) -> Iterator[tuple[int, int, int, bytes]]:
-        outlets = {self.numbers[self.graph.into(outlet)[0]]: outlet for outlet in self.graph.outlets}
-        for (edge, to), cell in made.items():
-            if edge not in outlets:
-                yield edge, to, bucket, pickle.dumps(cell)
-                continue
-            for (block, place), kind, values in cell:
-                event = self.kinds[kind](*values)
-                self.out[outlets[edge].name].append((block, event.kind is Marker, bucket, place, event))
-
-    def outputs(self) -> dict[str, list[Event]]:
-        return {name: [one[-1] for one in sorted(out, key=lambda one: one[:4])] for name, out in self.out.items()}
-
-
-def _tasks(rows: list[tuple[int, int, Event]], chance: random.Random) -> list[list[tuple[int, int, Event]]]:
-    cut = chance.randint(0, len(rows))
-    return [rows[:cut], rows[cut:]]
+# -- as Spark runs it ------------------------------------------------------------------------------------------------
 
 
 def _spread(events: list[Event], type_: Sync, lanes: int, chance: random.Random) -> list[tuple[int, int, Event]]:

@@ -183,10 +183,49 @@ def test_a_column_that_rows_need_is_asked_for(spark: Any) -> None:
         graph.on_spark(rows, position="position")
 
 
-def test_the_interpolation_of_the_paper_runs_in_plain_python_and_on_spark(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_transformer_that_is_spread_gives_on_spark_what_it_gives_in_one_place() -> None:
+    Ride, Hour = tight.Kind("Ride", taxi=int, cents=int), tight.Kind("Hour", hour=int)  # noqa: N806 - kinds
+    Most = tight.Kind("Most", hour=int, cents=int)  # noqa: N806
+    rides = tight.Relational.incremental(
+        "rides", takes=tight.Bag(Ride), init=lambda x: 0, add=lambda cents, ride: cents + ride.cents
+    )
+    taxis = tight.Partitioned("taxis", "taxi", rides, agg=lambda x, totals: (max(totals.values(), default=0), []))
+    hours = tight.Hierarchical(
+        "hours",
+        takes=tight.Sync(Hour, tight.PartitionBy("taxi", tight.Bag(Ride))),
+        gives=tight.Seq(Most),
+        sub=taxis,
+        update=lambda most, hour: (0, [Most(hour.hour, most)]),
+    )
+    graph = tight.spread(hours)
+    chance = random.Random(0)
+    stream = [Ride(chance.randrange(5), chance.randrange(9)) for _ in range(30)]
+    for place in (10, 21, 32):
+        stream.insert(place, Hour(place))
+    rows = [{"kind": e.kind.name, **e.as_dict(), "position": place} for place, e in enumerate(stream)]
+    columns = {"Ride": {"taxi": int, "cents": int, "position": int}, "Hour": {"hour": int, "position": int}}
+    kinds = {name: tight.Kind(name, **fields) for name, fields in columns.items()}
+    given = [kinds[row.pop("kind")](**row) for row in rows]
+    schedule = Schedule((((*given[:17],),), ((*given[17:],),)))
+
+    run = tight.run(
+        lambda df: graph.on_spark(df, position="position", buckets=3),
+        schedule,
+        takes=list(kinds.values()),
+        gives=tight.Kind("Most", hour=int, cents=int, **COLUMNS),
+    )
+
+    running = hours.start(None)
+    assert graph.events([event.as_dict() for event in run.events]) == [
+        made for event in stream for made in running.feed(event)
+    ]
+
+
+@pytest.mark.parametrize("example", ["interpolation", "ad_counts"])
+def test_an_example_gives_on_spark_what_it_gives_in_plain_python(
+    example: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = Path(__file__).parents[2] / "examples" / "interpolation.py"
+    path = Path(__file__).parents[2] / "examples" / f"{example}.py"
     monkeypatch.setattr("sys.argv", [str(path)])
 
     with pytest.raises(SystemExit) as end:

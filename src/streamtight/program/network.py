@@ -22,6 +22,7 @@ from streamtight.program.operators import (
     Merge,
     Operator,
     Outlet,
+    Single,
     Sort,
     Split,
     Stateless,
@@ -147,6 +148,8 @@ class Network:
             return _Ordered(vertex, ways)
         if isinstance(vertex, KeyedUnordered):
             return _Unordered(vertex, ways, self._grouped)
+        if isinstance(vertex, Single):
+            return _Alone(vertex, ways, self._is_first)
         if isinstance(vertex, Stateless):
             return _Stateless(vertex, ways, self._is_first)
         raise NotImplementedError(repr(vertex))
@@ -187,7 +190,7 @@ def _all(feeds: list[Feed]) -> Feed:
     return feed
 
 
-Op = TypeVar("Op", bound=Operator)
+Op = TypeVar("Op", bound="Operator | Single")
 
 
 class _Working(_Part, Generic[Op]):
@@ -333,6 +336,24 @@ class _Unordered(_Keyed[KeyedUnordered]):
             if operator.forget is not None and operator.forget(kept[0]):
                 del self.state[key]
         self._on(event)
+
+
+class _Alone(_Working[Single]):
+    def __init__(self, vertex: Single, ways: list[list[Feed]], is_first: bool) -> None:
+        super().__init__(vertex, ways)
+        self._markers = vertex.takes.markers
+        self._is_first = is_first
+        self.state = [vertex.initial_state]
+
+    def _item(self) -> Feed:
+        def feed(event: Event) -> None:
+            self.state[0] = self._operator.on_item(self.state[0], event, self._emit)
+
+        return feed
+
+    def _marker(self, event: Event) -> None:
+        if self._is_first:
+            self.state[0] = self._operator.on_marker(self.state[0], event, self._emit)
 
 
 class _Sorting(_Keyed[Sort]):

@@ -57,6 +57,12 @@ def O(key: str | Sequence[str], *kinds: Kind, marker: Kind = Marker) -> Sync:  #
     return Sync(marker, PartitionBy(key, Seq(*kinds)))
 
 
+def bag_between(markers: Iterable[Kind], kinds: Iterable[Kind]) -> Sync:
+    """Items of these kinds, apart from the markers, in no order between markers."""
+    every = frozenset(markers)
+    return Sync(every, Bag(frozenset(kinds) - every))
+
+
 # -- operators -------------------------------------------------------------------------------------------------------
 
 
@@ -330,6 +336,27 @@ class Sort(Operator):
         gives = Sync(takes.markers, PartitionBy(self.key, Seq(*items)))
         super().__init__(name, Sync(takes.markers, Bag(*items)), gives, {})
         self.by = _key(by, takes, f"{where}: by")
+
+
+class Single(Vertex):
+    """One state for everything: runs in one place, and hands no marker on. Only transformers are made of it."""
+
+    takes: Sync
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        takes: Sync,
+        gives: Sync,
+        initial_state: Any,
+        on_item: Callable[[Any, Event, Emit], Any],
+        on_marker: Callable[[Any, Event, Emit], Any],
+    ) -> None:
+        super().__init__(name, takes, gives)
+        self.initial_state = initial_state
+        self.on_item = on_item
+        self.on_marker = on_marker
 
 
 class Merge(Operator):

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streamtight.program.operators import Edge, Graph, Inlet, Merge, Operator, Outlet, Split, Stateless, Vertex
+from streamtight.program.operators import Edge, Graph, Inlet, Merge, Operator, Outlet, Single, Split, Stateless, Vertex
 
 
 @dataclass(eq=False, slots=True)
 class Stage:
-    """Operators that run in one bucket, and the fields by which items find theirs; none: the whole item."""
+    """Operators that run in one bucket, and the fields by which items find theirs.
 
-    key: tuple[str, ...]
+    Without fields it is the whole item that decides; None: all items go to the first bucket.
+    """
+
+    key: tuple[str, ...] | None
     vertices: list[Vertex] = field(default_factory=list)
 
 
@@ -70,16 +73,22 @@ class Placement:
         stage = next(iter(before)) if len(before) == 1 else None
         if stage is None:
             return Stage(self._key(vertex, into[0]))
+        if isinstance(vertex, Single):
+            return stage if stage.key is None else Stage(None)
         if not isinstance(vertex, Operator) or isinstance(vertex, Stateless | Split | Merge):
             return stage
         # A merge that begins a stage hands on what came to its bucket; others must keep the key that they are given.
         unmoved = into[0] is stage.vertices[0] and isinstance(into[0], Merge)
-        is_there = set(stage.key) == set(vertex.key) and (unmoved or set(_order_of(into[0])) == set(vertex.key))
+        is_there = set(stage.key or ()) == set(vertex.key) and (unmoved or set(_order_of(into[0])) == set(vertex.key))
         return stage if is_there else Stage(vertex.key)
 
-    def _key(self, vertex: Vertex, before: Vertex) -> tuple[str, ...]:
+    def _key(self, vertex: Vertex, before: Vertex) -> tuple[str, ...] | None:
         """By what items find their bucket. A merge goes where what follows it needs them."""
+        if isinstance(vertex, Single):
+            return None
         if isinstance(vertex, Merge):
+            if any(isinstance(edge.end, Single) for edge in self._graph.out_of(vertex)):
+                return None
             following = [edge.end.key for edge in self._graph.out_of(vertex) if isinstance(edge.end, Operator)]
             return _order_of(vertex) or next(filter(None, following), ())
         return vertex.key if isinstance(vertex, Operator) else _order_of(before)

@@ -200,10 +200,10 @@ class Incremental(Relational):
     def _last(self, summary: Value) -> tuple[Value, list[Event]]:
         return self._value_and_events("fin", self._ask("fin", self.fin, summary), self._may_give)
 
-    # The state: x, the summary.
+    # The state: x if items ask for it, the summary.
 
     def _begin(self, x: Value) -> tuple[State, list[Event]]:
-        return [x, self._ask("init", self.init, x)], []
+        return [x if self.on_item else None, self._ask("init", self.init, x)], []
 
     def _step(self, state: State, event: Event) -> list[Event]:
         if self.add:

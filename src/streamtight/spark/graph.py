@@ -12,6 +12,8 @@ from streamtight.stream.event import Event
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from streamtight.program.transformer import Transformer
+
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -84,3 +86,24 @@ class Graph(operators.Graph):
             raise GraphError("on_spark", needed=f"a DataFrame for {', '.join(names)}", came=came, hint="{name: df}")
         checked: Mapping[str, DataFrame] = frames
         return checked
+
+
+def spread(transformer: Transformer, x: Any = None) -> Graph:
+    """A transformer as a graph, which runs on Spark: the keys of its PartitionBy side by side, the rest in one place.
+
+    >>> from streamtight.program.transformer_forms import Hierarchical, Partitioned, Relational
+    >>> from streamtight.stream.event import Kind
+    >>> from streamtight.stream.schema import Bag, PartitionBy, Seq, Sync
+    >>> Ride, Hour, Most = Kind("Ride", taxi=int, cents=int), Kind("Hour", hour=int), Kind("Most", hour=int, cents=int)
+    >>> rides = Relational.incremental(
+    ...     "rides", takes=Bag(Ride), init=lambda x: 0, add=lambda cents, ride: cents + ride.cents)
+    >>> taxis = Partitioned("taxis", "taxi", rides, agg=lambda x, totals: (max(totals.values(), default=0), []))
+    >>> hours = Hierarchical(
+    ...     "hours", takes=Sync(Hour, PartitionBy("taxi", Bag(Ride))), gives=Seq(Most), sub=taxis,
+    ...     update=lambda most, hour: (0, [Most(hour.hour, most)]))
+    >>> spread(hours).run([Ride(1, 5), Ride(2, 6), Ride(1, 3), Hour(8)])
+    [Most(hour=8, cents=8)]
+    """
+    from streamtight.program.spread import spread as graph_of
+
+    return graph_of(transformer, x, Graph)

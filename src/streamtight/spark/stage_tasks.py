@@ -36,12 +36,14 @@ class Route:
     """Where the events of an edge go: to the bucket of their key, markers to all buckets."""
 
     edge: int
-    key: tuple[str, ...]
-    """Empty: the whole item."""
+    key: tuple[str, ...] | None
+    """Empty: the whole item. None: all to the first bucket."""
     buckets: int
 
     def bucket(self, item: Event) -> int:
         """The bucket of an item."""
+        if self.key is None:
+            return 0
         return _bucket(key_of(item, self.key) if self.key else item, self.buckets)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import streamtight.program.operators as ops
-from streamtight.method.typecheck.graphs import typecheck_graph
+from streamtight.method.typecheck.graphs import typecheck_graph, typecheck_transformer
 from streamtight.stream.event import Event, Kind
 from streamtight.stream.trace import Trace
 from streamtight.verdict import Outcome, Strength
@@ -140,3 +140,39 @@ def test_floats_that_differ_in_their_last_digits_are_no_difference() -> None:
 
     assert verdict.holds
     assert "floats are real numbers" in verdict.assumptions
+
+
+# -- transformers ----------------------------------------------------------------------------------------------------
+
+
+def bags(**options: Any) -> Any:
+    from streamtight.program.transformer_forms import Relational
+    from streamtight.stream.schema import Bag
+
+    return Relational("bags", takes=Bag(Value), gives=Bag(Value), **options)
+
+
+def test_a_transformer_that_sums_up_a_bag_holds_on_what_was_tried() -> None:
+    verdict = typecheck_transformer(
+        bags(closed=lambda x, items: (len(items), [Value(0, sum(item.at for item in items))]))
+    )
+
+    assert verdict.holds
+    assert verdict.scope.strength is Strength.TESTED
+    assert "do not depend on the order" in verdict.method
+
+
+def test_a_transformer_that_takes_the_last_item_is_refuted_with_two_orders() -> None:
+    verdict = typecheck_transformer(bags(closed=lambda x, items: (None, list(items[-1:]))))
+
+    assert verdict.fails
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.finding == "ORDER_MATTERS"
+
+
+def test_a_transformer_that_takes_back_what_it_gave_is_refuted() -> None:
+    verdict = typecheck_transformer(bags(open=lambda x, items: [Value(0, len(items))]))
+
+    assert verdict.fails
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.finding == "LAW_BROKEN"
