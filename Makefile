@@ -35,6 +35,9 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/check.py
 	$(BIN)/python benchmarks/prove.py
+	$(BIN)/python benchmarks/lint.py
+	$(BIN)/python benchmarks/transformer.py
+	$(BIN)/python benchmarks/graph.py
 	$(BIN)/python benchmarks/live.py
 
 docs: $(READY) ## the documentation as a site in site/

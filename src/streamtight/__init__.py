@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from streamtight.spark.compare import compare as compare
     from streamtight.spark.compare import laws as laws
     from streamtight.spark.graph import Graph as Graph
+    from streamtight.spark.graph import spread as spread
     from streamtight.spark.live import LiveComparison as LiveComparison
     from streamtight.spark.live import compare_live as compare_live
     from streamtight.spark.live_book import Alarm as Alarm
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from streamtight.spark.run import run as run
     from streamtight.spark.run import run_all as run_all
     from streamtight.spark.session import session as session
+    from streamtight.spark.typecheck import typecheck as typecheck
     from streamtight.stream.dependence import Dependence as Dependence
     from streamtight.stream.dependence import barrier as barrier
     from streamtight.stream.dependence import between as between
@@ -202,7 +204,8 @@ _HOMES = {
     "streamtight.spark.compare": ["compare", "laws"],
     "streamtight.spark.check": ["check", "property"],
     "streamtight.spark.prove": ["prove", "deterministic"],
-    "streamtight.spark.graph": ["Graph"],
+    "streamtight.spark.graph": ["Graph", "spread"],
+    "streamtight.spark.typecheck": ["typecheck"],
     "streamtight.spark.rows": ["kind_of"],
     "streamtight.spark.recorded": ["recorded"],
     "streamtight.spark.live": ["compare_live", "LiveComparison"],

@@ -12,7 +12,12 @@ from streamtight import __version__
 from streamtight.errors import StreamtightError
 from streamtight.verdict import Outcome, Verdict
 
-app = typer.Typer(add_completion=True, no_args_is_help=True, help="Tells whether your PySpark jobs are right.")
+app = typer.Typer(
+    add_completion=True,
+    no_args_is_help=True,
+    help="Tells whether your PySpark jobs are right.",
+    rich_markup_mode=None,  # else what stands in [brackets] is taken for markup, and not shown
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -78,19 +83,73 @@ def prove(
     Example: streamtight prove old.py:clean new.py:clean --input 'table[k: int, v: int?]'
     """
     from streamtight.method.prove.parse_input import parse_input
-    from streamtight.spark.load import load_function
-    from streamtight.spark.prove import prove as asked
+    from streamtight.spark.prove import prove_places
     from streamtight.spark.samples import sample_of
 
     try:
         if bool(inputs) is bool(samples):
             _wrong("needed --input for each parameter of the programs, or --sample for each", bool(inputs))
         given = [parse_input(text) for text in inputs] or [sample_of(path) for path in samples]
-        verdict = asked(load_function(left), load_function(right), inputs=given, overflow=overflow, seconds=seconds, seed=seed)
+        verdict = prove_places(left, right, inputs=given, overflow=overflow, seconds=seconds, seed=seed)
     except StreamtightError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(WRONG_QUESTION) from None
     _tell(verdict, json=json)
+
+
+@app.command()
+def lint(
+    place: Annotated[str, typer.Argument(help="A function, file.py:function; or a script, file.py.")],
+    inputs: Annotated[
+        list[str],
+        typer.Option("--input", help="The columns of each table: \"table[k: int, v: int?].key('k')\"."),
+    ] = [],  # noqa: B006 - typer reads it only
+    samples: Annotated[
+        list[Path],
+        typer.Option("--sample", help="A Parquet, CSV or JSON file whose columns a table has, instead of --input."),
+    ] = [],  # noqa: B006
+    gives: Annotated[
+        str, typer.Option(help="The order that the result must have: 'ordered', or 'same(user)'. Any, if not given.")
+    ] = "",
+    mode: Annotated[str, typer.Option(help="batch; or of a stream: append, update, complete.")] = "batch",
+    confirm: Annotated[bool, typer.Option(help="Run the function on Spark, to show what was found.")] = False,
+    format_: Annotated[str, typer.Option("--format", help="text, json or sarif.")] = "text",
+    runs: Annotated[int, typer.Option(help="Inputs that --confirm tries for each finding.")] = 12,
+    seed: Annotated[int, typer.Option(help="Of these inputs.")] = 0,
+) -> None:
+    """Where does a job depend on an order, or on a choice, that Spark does not fix?
+
+    A script without a function is run: it reads, shows, collects and counts; it does not write, and starts no stream.
+
+    Ends with 0 if nothing was found, 1 if it was shown, 2 if it was found but not shown or not all could be read, 3 if
+    the question was wrong.
+
+    Example: streamtight lint jobs.py:latest --input 'table[user: str, at: timestamp]' --confirm
+    """
+    from streamtight.method.typecheck.parse_order import parse_order
+    from streamtight.report.sarif import as_sarif, findings_json
+    from streamtight.spark.lint_script import lint as asked
+    from streamtight.spark.lint_script import parse_tables
+
+    if format_ not in ("text", "json", "sarif"):
+        typer.echo(f"lint: needed --format text, json or sarif; came {format_}. Try: --format json", err=True)
+        raise typer.Exit(WRONG_QUESTION)
+    try:
+        given = parse_tables(place, inputs, samples)
+        order = parse_order(gives)
+        found = asked(place, inputs=given, gives=order, mode=mode, confirm=confirm, runs=runs, seed=seed)
+    except StreamtightError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(WRONG_QUESTION) from None
+    if format_ == "sarif":
+        typer.echo(as_sarif(found.findings))
+    elif format_ == "json":
+        typer.echo(findings_json(found.findings, found.unknown))
+    else:
+        for line in [*map(str, found.findings), *found.unknown]:
+            typer.echo(line)
+        typer.echo(found.told, err=True)
+    raise typer.Exit(found.exit_code)
 
 
 def _wrong(needed: str, both: bool) -> NoReturn:

@@ -88,11 +88,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What happened, step by step: a line for each step."""
+    """What happened: a line for each step, or for each input."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     """A cell for each column; a cell may have several lines."""
+    title: str = "step by step"
 
     def __str__(self) -> str:
         lines = [[cell.splitlines() or [""] for cell in row] for row in (self.columns, *self.rows)]
@@ -130,7 +131,7 @@ class Counterexample:
         """What a person reads first: what is wrong, on which input, what was expected, what came, how to see it."""
         parts = [f"{self.finding}: {self.explanation}"]
         if self.table is not None:
-            parts.append("step by step\n" + _indented(str(self.table)))
+            parts.append(f"{self.table.title}\n" + _indented(str(self.table)))
         elif self.schedule is not None:
             parts.append("input\n" + _indented(str(self.schedule)))
         if self.schedule is not None and self.schedule.shuffle_partitions != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 from streamtight.cli import app
 from streamtight.errors import SourceError
-from streamtight.spark.load import load_function
+from streamtight.spark.load import import_lines, load_function
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -48,21 +49,25 @@ def test_equal_programs_end_with_0(folder: Path, how: list[str]):
     code, told = run("old.py:clean", "new.py:clean", *how)
 
     assert code == 0
-    assert told.startswith("HOLDS  right gives what left gives (proved for every input")
+    assert told.startswith("HOLDS  new.py:clean gives what old.py:clean gives (proved for every input")
 
 
 def test_different_programs_end_with_1(folder: Path):
     code, told = run("old.py:clean", "new.py:cleaned", "--sample", "sample.json")
 
     assert code == 1
-    assert "cleaned gives what clean gives: DIFFERENT" in told
+    assert "new.py:cleaned gives what old.py:clean gives: DIFFERENT" in told
+    assert "from old import clean\n" in told
+    assert "from new import cleaned\n" in told
 
 
 def test_functions_of_files_reach_the_tasks(folder: Path):
     code, told = run("old.py:large", "new.py:large", "--input", "rdd[int]")
 
     assert code == 1
-    assert "3        no rows  3" in told
+    assert "3        no rows       3" in told
+    assert "from old import large as left\n" in told
+    assert "result = left(context.parallelize([3], 1))" in told
 
 
 def test_undecided_ends_with_2_and_json_is_the_verdict(folder: Path):
@@ -77,7 +82,7 @@ def test_undecided_ends_with_2_and_json_is_the_verdict(folder: Path):
     [
         (["old.py:clean", "new.py:clean"], "neither"),
         (["old.py:clean", "new.py:clean", "--input", "rdd[int]", "--sample", "sample.csv"], "both"),
-        (["old.py:clean", "new.py:clean", "--input", "rdd[list]"], "rdd[type]"),
+        (["old.py:clean", "new.py:clean", "--input", "rdd[itn]"], "came itn"),
         (["old.py:clean", "new.py:clean", "--sample", "sample.txt"], "no such file"),
         (["old.py:clean", "new.py:clean", "--input", "rdd[int]", "--input", "rdd[int]"], "as many inputs"),
     ],
@@ -105,5 +110,28 @@ def test_what_cannot_be_loaded_is_told(folder: Path, place: str, told: str):
         load_function(place)
 
 
-def test_a_function_of_a_module_can_be_loaded():
+def test_a_function_of_a_module_can_be_loaded(folder: Path):
     assert load_function("json:dumps") is json.dumps
+    (folder / "module_beside.py").write_text("def same(r):\n    return r\n")
+    assert load_function("module_beside:same").__name__ == "same"
+    assert str(folder) not in sys.path
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "lines"),
+    [
+        ("old.py:clean", "clean", ("from old import clean",)),
+        ("old.py:clean", "left", ("from old import clean as left",)),
+        ("package.jobs:Jobs.clean", "right", ("from package.jobs import Jobs", "right = Jobs.clean")),
+        ("jobs/old.py:clean", "clean", ("# in the folder jobs", "from old import clean")),
+        ("my-jobs.py:clean", "clean", ("# clean: clean of my-jobs.py",)),
+    ],
+)
+def test_the_lines_that_bring_a_function(folder: Path, place: str, name: str, lines: tuple[str, ...]):
+    assert import_lines(place, name) == lines
+
+
+def test_the_help_shows_what_stands_in_brackets():
+    result = CliRunner().invoke(app, ["prove", "--help"])
+
+    assert "'rdd[int]'" in " ".join(result.output.split())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+import time
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -263,3 +264,90 @@ def test_what_spark_does_not_calculate_does_not_raise():
 
     assert verdict.holds
     assert "no value makes one of them raise" in verdict.assumptions
+
+
+# -- wrong questions, and programs without an end --------------------------------------------------------------------
+
+
+def endless(t: DataFrame) -> DataFrame:
+    while True:
+        pass
+
+
+def endless_on_spark(t: DataFrame) -> DataFrame:
+    while True:
+        t = t.select("*")
+
+
+@pytest.mark.parametrize("program", [endless, endless_on_spark])
+def test_a_program_without_an_end_is_stopped_and_spark_goes_on(program: Program):
+    started = time.monotonic()
+    verdict = ask(program, lambda t: t, seconds=1)
+
+    assert verdict.undecided
+    assert "no end within" in verdict.reason
+    assert time.monotonic() - started < 15
+    ask(projected, pushed_down).require()
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (lambda t: t.sparkSession.sql("selct * from t"), "PARSE_SYNTAX_ERROR.*selct"),
+        (lambda t: t.sparkSession.sql("select * from orders"), "named after the parameters of the first program: t"),
+    ],
+    ids=["syntax", "view"],
+)
+def test_what_spark_says_of_wrong_sql_is_told(program: Program, told: str):
+    with pytest.raises(SourceError, match=told):
+        ask(program, lambda t: t)
+
+
+def test_one_input_needs_no_list():
+    assert tight.prove(projected, pushed_down, inputs=T).holds
+    with pytest.raises(SourceError, match="a list"):
+        tight.prove(projected, pushed_down, inputs=5)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "table"),
+    [
+        ("d = date'9999-12-31'", "d < date'9999-12-31'", tight.table(d=date)),
+        ("d = date'0001-01-01'", "d > date'0001-01-01'", tight.table(d=date)),
+        ("d = timestamp'9999-12-31 23:59:59'", "d < timestamp'9999-12-31 23:59:59'", tight.table(d=datetime)),
+        ("d >= 1000000000000000000000000000000", "d > 1000000000000000000000000000000", tight.table(d="decimal(38,2)")),
+        ("d BETWEEN -128 AND 127", "d > -128", tight.table(d="tinyint")),
+    ],
+    ids=["last day", "first day", "last second", "large decimal", "least number"],
+)
+def test_the_ends_of_types_can_be_tried_and_pasted(
+    left: str, right: str, table: Any, capsys: pytest.CaptureFixture[str]
+):
+    programs = {"one": lambda t: t.where(left), "other": lambda t: t.where(right)}
+    for name, program in programs.items():
+        program.__name__ = name
+    found = ask(programs["one"], programs["other"], table).counterexample
+
+    exec(found.replay, programs)
+    one, other = capsys.readouterr().out.splitlines()
+    assert one != other
+
+
+def test_a_condition_that_no_row_satisfies_proves_nothing():
+    verdict = ask(lambda t: t, lambda t: t.where("k > 0"), T.where("k > 0 AND k < 0"))
+    assert verdict.undecided
+    assert "no row was found" in verdict.reason
+
+    rare = tight.table(k=int).where("k > 5000 AND k % 97 = 5")
+    assert ask(lambda t: t.where("k > 0"), lambda t: t, rare).holds
+
+
+def test_a_lambda_can_be_pasted_under_the_name_program(capsys: pytest.CaptureFixture[str]):
+    def first(t: DataFrame) -> DataFrame:
+        return t.limit(1)
+
+    found = tight.deterministic(lambda t: first(t), inputs=[tight.table(k=int)]).counterexample
+
+    exec(found.replay, {"program": first})
+    one, other = capsys.readouterr().out.splitlines()
+    assert one != other

@@ -89,7 +89,7 @@ def build_frame(
     frames = {name: one.frame for name, one in empty.items()}
     made: list[DataFrame] = []
     watched = DriverCode(sees_values=False).watched()
-    with named_views(spark, frames), _no_actions(), _noting_frames(spark, made), watched:
+    with named_views(spark, frames), no_actions(), _noting_frames(spark, made), watched:
         result = program(*frames.values())
     if not isinstance(result, DataFrame):
         raise UnsupportedError(
@@ -177,7 +177,7 @@ def _replaced(owner: type, name: str, value: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _no_actions() -> Iterator[None]:
+def no_actions() -> Iterator[None]:
     """Refuses programs that run something while they are built."""
 
     def refusing(name: str) -> Callable[..., NoReturn]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,24 @@ def load_function(place: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
+def import_lines(place: str, name: str) -> tuple[str, ...]:
+    """The lines of Python that bring the function at a place under this name, in the folder where it lies."""
+    where, _, own = place.rpartition(":")
+    path = Path(where)
+    module = path.stem if where.endswith(".py") else where
+    if not all(map(str.isidentifier, (*module.split("."), *own.split(".")))):
+        return (f"# {name}: {own} of {where}",)
+    first = own.partition(".")[0]
+    lines = [f"# in the folder {path.parent}"] if where.endswith(".py") and path.parent.resolve() != Path.cwd() else []
+    lines.append(f"from {module} import {first}" + (f" as {name}" if first == own != name else ""))
+    return (*lines, *([f"{name} = {own}"] if first != own else []))
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an exception says; Spark's parser begins with an empty one."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+
+
 def _load_file(path: Path, place: str) -> ModuleType:
     if not path.is_file():
         raise SourceError(place, needed="a file that is there", came=str(path), hint="its path from this folder")
@@ -77,10 +96,14 @@ def _is_of(module: Any, path: Path) -> bool:
 
 
 def _load_module(name: str, place: str) -> ModuleType:
+    folder = os.getcwd()  # as for `python -m`
+    sys.path.insert(0, folder)
     try:
         return importlib.import_module(name)
     except Exception as error:  # the border of user code
         raise _did_not_load(place, error) from error
+    finally:
+        sys.path.remove(folder)
 
 
 def _did_not_load(place: str, error: Exception) -> SourceError:

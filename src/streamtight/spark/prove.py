@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -23,15 +23,17 @@ from pyspark.sql.types import StructType
 from streamtight.errors import SourceError, StreamtightError, TimeLimitError
 from streamtight.method.prove.allowed import names_of, parameters_of, uses
 from streamtight.method.prove.frame_programs import FramePrograms, columns_result
-from streamtight.method.prove.inputs import Input, RDDInput, TableInput, are_tables, table
+from streamtight.method.prove.inputs import Input, RDDInput, TableInput, are_tables, require_settings, table
 from streamtight.method.prove.programs import Difference, Program, Programs, Run
 from streamtight.method.prove.results import IN_ORDER, Result, run
 from streamtight.method.prove.search import SECONDS, Question, search
+from streamtight.method.prove.watchdog import Watchdog
 from streamtight.method.replay import code_name
 from streamtight.program.expression import SqlFunction
 from streamtight.spark.engine import importable, interrupted_after, settings
 from streamtight.spark.lift_frame import BuiltFrame, build_frame, condition_of, named_views
 from streamtight.spark.lift_plan import Known
+from streamtight.spark.load import first_line, import_lines, load_function
 from streamtight.spark.rdd import require_rdds
 from streamtight.spark.session import session
 from streamtight.verdict import Verdict
@@ -40,6 +42,8 @@ RERUNS = 2
 """So often what differs is run on Spark before it is told."""
 LONGEST_RUN = 60.0
 """Seconds after which a run on a few rows is stopped: it may have no end."""
+STARTING = 1.0
+"""Seconds that a program on DataFrames may take to be built, besides those of the caller: Spark's first steps."""
 QUIET = 2.0
 """Seconds until a person at a terminal is told that a proof is being looked for."""
 
@@ -70,8 +74,20 @@ def prove(
     tables by the names of the parameters of `left`.
     """
     names = _names(left, right)
-    claim = f"{names[1]} gives what {names[0]} gives"
+    claim = f"{names[1].told} gives what {names[0].told} gives"
     return _answered(claim, names, left, right, inputs, overflow, seconds, seed, spark)
+
+
+def prove_places(
+    left: str, right: str, *, inputs: Sequence[Input], overflow: bool, seconds: float, seed: int
+) -> Verdict:
+    """The same for functions of the user's files, `old.py:clean` or `package.jobs:clean`, which are called so."""
+    own = [place.rpartition(":")[2] for place in (left, right)]
+    if left != right and (own[0] == own[1] or not all(map(str.isidentifier, own))):
+        own = ["left", "right"]
+    names = _Called(left, own[0], import_lines(left, own[0])), _Called(right, own[1], import_lines(right, own[1]))
+    programs = load_function(left), load_function(right)
+    return _answered(f"{right} gives what {left} gives", names, *programs, inputs, overflow, seconds, seed, None)
 
 
 def deterministic(
@@ -87,14 +103,27 @@ def deterministic(
     It does if its folds, reductions and aggregates may be merged in any order: `lambda rdd: rdd.fold(0, f)`, which
     FAILS as NOT_WELL_DEFINED for a function that counts. The arguments are those of `prove`.
     """
-    name = code_name(program, "the program")
-    claim = f"{name} gives the same however its rows are spread"
+    name = _Called(code_name(program, "the program"), code_name(program, "program"))
+    claim = f"{name.told} gives the same however its rows are spread"
     return _answered(claim, (name, name), program, program, inputs, False, seconds, seed, spark)
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """What a program is called where it is told of, and in the lines that show it again; and how these come by it."""
+
+    told: str
+    code: str
+    lines: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> tuple[str, ...]:
+        return self.lines or (f"# {self.code}: as in your own code",)
 
 
 def _answered(
     claim: str,
-    names: tuple[str, str],
+    names: tuple[_Called, _Called],
     left: Program,
     right: Program,
     inputs: Sequence[Input | DataFrame],
@@ -103,12 +132,13 @@ def _answered(
     seed: int,
     spark: SparkSession | None,
 ) -> Verdict:
+    require_settings("prove", seconds, seed)
     given = _inputs(inputs)
     for program in (left, right):
         _require_parameters(program, len(given))
     if are_tables(given):
         asked: _RDDs | _Frames = _Frames(
-            left, right, [each for each in given if isinstance(each, TableInput)], spark or session()
+            left, right, [each for each in given if isinstance(each, TableInput)], spark or session(), seconds
         )
     else:
         asked = _RDDs(lambda: spark or session())
@@ -123,21 +153,33 @@ def _answered(
         seed=seed,
         overflows=overflow,
         programs=asked.programs,
-        names=names,
+        conditions=asked.conditions,
+        names=(names[0].told, names[1].told),
     )
     with _telling(seconds):
         verdict = search(question)
     return replace(verdict, cost={**verdict.cost, "seconds on Spark": asked.seconds})
 
 
-def _names(left: Program, right: Program) -> tuple[str, str]:
+def _names(left: Program, right: Program) -> tuple[_Called, _Called]:
     """What the two programs are called: by their own names, if these tell them apart."""
     names = code_name(left, "left"), code_name(right, "right")
-    return names if names[0] != names[1] or left is right else ("left", "right")
+    if names[0] == names[1] and left is not right:
+        names = ("left", "right")
+    return _Called(names[0], names[0]), _Called(names[1], names[1])
 
 
-def _inputs(inputs: Sequence[Any]) -> tuple[Input, ...]:
+def _inputs(inputs: Any) -> tuple[Input, ...]:
     given = []
+    if isinstance(inputs, RDDInput | TableInput | DataFrame):
+        inputs = [inputs]
+    if not isinstance(inputs, Sequence) or isinstance(inputs, str):
+        raise SourceError(
+            "prove(inputs=...)",
+            needed="a list with what each input holds",
+            came=repr(inputs),
+            hint="inputs=[tight.rdd(int)]",
+        )
     for place, each in enumerate(inputs):
         if isinstance(each, DataFrame):
             each = table(each)
@@ -221,6 +263,7 @@ class _RDDs(_OnSpark):
     """Programs on RDDs, run on Spark."""
 
     programs: Programs | None = None
+    conditions: Sequence[Sequence[SqlFunction]] = ()
 
     def __init__(self, started: Callable[[], SparkSession]) -> None:
         self._started = started
@@ -235,20 +278,21 @@ class _RDDs(_OnSpark):
             )
         return found or Result.raised("UnsupportedError")
 
-    def replay(self, found: Difference, names: Mapping[Program, str]) -> str:
+    def replay(self, found: Difference, names: Mapping[Program, _Called]) -> str:
         """The lines of Python that show both results."""
         lines = ["import streamtight as tight", "context = tight.session().sparkContext"]
         lines += _own_code(found, names)
         for one in (found.one, found.other):
             rows = ", ".join(f"context.parallelize({_code(rows)}, {one.partitions})" for rows in one.tables)
-            lines.append(f"result = {names[one.program]}({rows})")
+            lines.append(f"result = {names[one.program].code}({rows})")
             lines.append("print(result.collect() if hasattr(result, 'collect') else result)")
         return "\n".join(lines)
 
 
-def _own_code(found: Difference, names: Mapping[Program, str]) -> list[str]:
+def _own_code(found: Difference, names: Mapping[Program, _Called]) -> list[str]:
+    """The lines before those that run the programs: how one comes by these."""
     programs = dict.fromkeys((found.one.program, found.other.program))
-    return [f"# {names[program]}: as in your own code" for program in programs]
+    return [line for program in programs for line in names[program].origin]
 
 
 def _code(rows: Sequence[Any]) -> str:
@@ -279,7 +323,9 @@ def _name_of(error: Exception) -> str:
 class _Frames(_OnSpark):
     """Programs on DataFrames, built and run on Spark."""
 
-    def __init__(self, left: Program, right: Program, inputs: Sequence[TableInput], spark: SparkSession) -> None:
+    def __init__(
+        self, left: Program, right: Program, inputs: Sequence[TableInput], spark: SparkSession, seconds: float
+    ) -> None:
         self._spark = spark
         self._inputs = inputs
         self._names = names_of(left, len(inputs))
@@ -287,21 +333,21 @@ class _Frames(_OnSpark):
         """Whether a program may find its tables by their names."""
         self._schemas = [_schema(each) for each in inputs]
         tables = dict(zip(self._names, self._schemas, strict=True))
-        conditions = [
+        self.conditions = [
             [_condition(text, name, tables[name], spark) for text in each.conditions]
             for name, each in zip(self._names, inputs, strict=True)
         ]
         known = {
             name: Known(name, each.keys, tuple(functions))
-            for name, each, functions in zip(self._names, inputs, conditions, strict=True)
+            for name, each, functions in zip(self._names, inputs, self.conditions, strict=True)
         }
         self.programs: Programs = FramePrograms(
             left,
             right,
             inputs,
             self._names,
-            lambda program: _built(program, tables, spark, known),
-            conditions,
+            lambda program: _built(program, tables, spark, known, seconds),
+            self.conditions,
             lambda one, in_order: self.result(one, IN_ORDER if in_order else "rows"),
         )
 
@@ -331,11 +377,12 @@ class _Frames(_OnSpark):
             return Result.raised(_name_of(error))
         return Result(kind, tuple(rows)) if kind == IN_ORDER else Result("rows", tuple(sorted(rows, key=repr)))
 
-    def replay(self, found: Difference, names: Mapping[Program, str]) -> str:
+    def replay(self, found: Difference, names: Mapping[Program, _Called]) -> str:
         """The lines of Python that show both results."""
         lines = ["import streamtight as tight", "spark = tight.session()", *_own_code(found, names)]
         shows = "dtypes" if found.finding == "DIFFERENT_COLUMNS" else "collect()"
-        calls = [f"print({names[one.program]}({', '.join(self._names)}).{shows})" for one in (found.one, found.other)]
+        arguments = ", ".join(self._names)
+        calls = [f"print({names[one.program].code}({arguments}).{shows})" for one in (found.one, found.other)]
         if found.finding == "NOT_WELL_DEFINED":
             for one, call in zip((found.one, found.other), calls, strict=True):
                 lines += [*self._frames_code(one, f", {one.partitions}"), call]
@@ -363,7 +410,7 @@ def _condition(text: str, name: str, schema: StructType, spark: SparkSession) ->
         came = f"{error.came} ({error.where})"
         cause: Exception = error
     except Exception as error:  # the border to Spark's parser and analyser
-        came, cause = str(error).splitlines()[0], error
+        came, cause = first_line(error), error
     raise SourceError(
         f"where({text!r}) of {name}",
         needed="a condition in SQL on the columns of one row, which can be read exactly",
@@ -373,20 +420,44 @@ def _condition(text: str, name: str, schema: StructType, spark: SparkSession) ->
 
 
 def _built(
-    program: Program, tables: Mapping[str, StructType], spark: SparkSession, known: Mapping[str, Known]
+    program: Program,
+    tables: Mapping[str, StructType],
+    spark: SparkSession,
+    known: Mapping[str, Known],
+    seconds: float,
 ) -> BuiltFrame:
+    def watched(*frames: DataFrame) -> DataFrame:
+        with Watchdog() as watchdog:
+            try:
+                with watchdog.within(seconds + STARTING):
+                    return program(*frames)  # type: ignore[no-any-return]
+            finally:
+                if watchdog.has_stopped:
+                    _drop_connection(spark)
+
     try:
         with _quietly():
-            return build_frame(program, tables, spark, known)
+            return build_frame(watched, tables, spark, known)
     except StreamtightError:
         raise
     except Exception as error:  # the border of user code
+        hint = "the columns that it needs in inputs=; the exception above has all that Spark says"
+        if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
+            hint = f"the views that SQL finds, named after the parameters of the first program: {', '.join(tables)}"
         raise SourceError(
             f"prove({code_name(program, 'program')}, ...)",
             needed=f"a program that Spark can build on {', '.join(tables)}, with the columns of inputs=",
-            came=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-            hint="the columns that it needs in inputs=; the exception above has all that Spark says",
+            came=f"{type(error).__name__}: {first_line(error)}",
+            hint=hint,
         ) from error
+
+
+def _drop_connection(spark: SparkSession) -> None:
+    """What was stopped may have been waiting for the JVM: the answer must not be taken for that of the next call."""
+    client: Any = spark.sparkContext._gateway._gateway_client  # type: ignore[union-attr]
+    connection = client.get_thread_connection() if hasattr(client, "get_thread_connection") else None
+    if connection is not None:
+        connection.close()
 
 
 _QUICK = {"spark.sql.adaptive.enabled": "false"}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streamtight.errors import SourceError
 from streamtight.method.prove.inputs import TableInput, table
+from streamtight.spark.load import first_line
 from streamtight.spark.session import session
 
 
@@ -32,6 +33,6 @@ def sample_of(path: Path) -> TableInput:
         raise SourceError(
             f"--sample {path}",
             needed="a file that Spark can read",
-            came=f"{type(error).__name__}: {str(error).splitlines()[0]}",
+            came=f"{type(error).__name__}: {first_line(error)}",
             hint="--input 'table[k: int, v: int?]'",
         ) from error

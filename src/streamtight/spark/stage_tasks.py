@@ -298,7 +298,6 @@ class Leave:
         self._table, self._columns, self._kinds = table, columns, tuple(kinds)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
         schema = to_arrow_schema(self._columns)
@@ -310,11 +309,11 @@ class Leave:
                     for (block, place), number, values in pickle.loads(cell)  # noqa: S301 - from our own task
                 ]
                 if rows:
-                    columns = [
-                        pa.array(column if write is None else map(write, column), type=field.type)
-                        for column, write, field in zip(zip(*rows, strict=True), writers, schema, strict=True)
-                    ]
-                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                    columns = (
+                        list(column) if write is None else list(map(write, column))
+                        for column, write in zip(zip(*rows, strict=True), writers, strict=True)
+                    )
+                    yield batch.from_pydict(dict(zip(self._columns.names, columns, strict=True)), schema=schema)
 
 
 def _aware(value: datetime | None) -> datetime | None:

@@ -235,7 +235,8 @@ def _make_kind(name: str, fields: dict[str, FieldType]) -> Kind:
         attributes[field] = property(operator.itemgetter(position))
     event_class = type(name, (Event,), attributes)
     constructor = _constructor(name, fields, fix, event_class)
-    kind_class = type(f"Kind[{name}]", (Kind,), {"__slots__": (), "__call__": constructor})
+    described = {"__slots__": (), "__call__": constructor, "__doc__": f"The kind {name}; call it to make an event."}
+    kind_class = type(f"Kind[{name}]", (Kind,), described)
     kind: Kind = object.__new__(kind_class)
     kind.name = name
     kind.fields = types.MappingProxyType(dict(fields))

@@ -85,6 +85,7 @@ def test_a_sample_has_the_columns(sample: Any):
         lambda: table(""),
         lambda: table(5),
         lambda: table(k=int, K=int),
+        lambda: parse_input("table[k: int, k: str]"),
         lambda: table(Schema({"name": "a", "type": {"type": "array"}, "nullable": True})),
         lambda: table(k=int).key("v"),
         lambda: table(k=int).key(),
@@ -98,6 +99,21 @@ def test_a_sample_has_the_columns(sample: Any):
 )
 def test_what_cannot_be_an_input_is_told(make: Any):
     with pytest.raises(SourceError):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "came"),
+    [
+        (lambda: table("k array<int>, v int"), "arrays are not supported"),
+        (lambda: table(k="map<int,int>"), "maps are not supported"),
+        (lambda: parse_input("rdd[(int, itn)]"), "came itn"),
+        (lambda: parse_input("table[k: int, k: str]"), "k more than once"),
+    ],
+    ids=["array", "map", "typo", "twice"],
+)
+def test_what_is_wrong_is_named(make: Any, came: str):
+    with pytest.raises(SourceError, match=came):
         make()
 
 

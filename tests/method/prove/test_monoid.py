@@ -79,5 +79,18 @@ def test_what_cannot_be_read_is_undecided():
 
 
 def test_a_type_that_is_not_known_is_told():
-    with pytest.raises(SourceError, match="int, bool"):
+    with pytest.raises(SourceError, match=r"commutative_monoid\(.*int, bool"):
         tight.commutative_monoid(plus, list)
+
+
+@pytest.mark.parametrize("combine", [lambda a: a, lambda a, b, c: a, 5], ids=["one", "three", "none"])
+def test_a_function_that_does_not_merge_two_values_is_a_wrong_question(combine: Any):
+    with pytest.raises(SourceError, match="merges two values"):
+        tight.commutative_monoid(combine, int)
+
+
+def test_floats_are_taken_for_real_numbers_and_that_is_told():
+    assert tight.commutative_monoid(lambda a, b: (a[0] + b[0], a[1] + b[1]), (int, float)).assumptions == (
+        "floats are real numbers",
+    )
+    assert tight.commutative_monoid(plus, int).assumptions == ()

@@ -8,6 +8,7 @@ table("k BIGINT NOT NULL, v BIGINT").key('k').where('v >= 0')
 
 from __future__ import annotations
 
+import math
 import re
 import types
 import typing
@@ -55,21 +56,33 @@ class RDDInput:
 
 def rdd(row: Any) -> RDDInput:
     """An input that is an RDD of rows of this type: int, bool, str, float, a tuple of types, or `T | None`."""
-    _require_type(row, row)
+    require_type(row, f"rdd({row!r})", "rdd((int, str | None))")
     return RDDInput(row)
 
 
-def _require_type(part: Any, whole: Any) -> None:
-    if isinstance(part, tuple):
-        for inner in part:
-            _require_type(inner, whole)
-    elif part not in _KNOWN and (_inner(part) not in _KNOWN):
+def require_type(type_: Any, where: str, hint: str) -> None:
+    """Raise if this is no type that rows can have."""
+    if isinstance(type_, tuple):
+        for part in type_:
+            require_type(part, where, hint)
+    elif type_ not in _KNOWN and _inner(type_) not in _KNOWN:
         raise SourceError(
-            f"rdd({whole!r})",
+            where,
             needed="int, bool, str, float, a tuple of these, or one of them or None",
-            came=repr(part),
-            hint="rdd((int, str | None))",
+            came=repr(type_),
+            hint=hint,
         )
+
+
+def require_settings(where: str, seconds: Any, seed: Any) -> None:
+    """Raise if this is no time limit, or no seed."""
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or math.isnan(seconds) or seconds <= 0:
+        raise SourceError(
+            f"{where}(seconds={seconds!r})", needed="a number above 0", came=repr(seconds), hint="seconds=10"
+        )
+    if not isinstance(seed, int):
+        raise SourceError(f"{where}(seed={seed!r})", needed="a whole number", came=repr(seed), hint="seed=0")
 
 
 def options(type_: Any) -> tuple[Any, ...]:
@@ -124,6 +137,7 @@ _OF_NAME = {
     "dec": "decimal",
     "numeric": "decimal",
 }
+_NESTED = ("array", "map", "struct")
 _DDL_NAMES = {"long": "BIGINT", "integer": "INT", "short": "SMALLINT", "byte": "TINYINT"}
 _COLUMN = re.compile(
     r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*:?\s+(?P<type>\w+\s*(?:\([\d\s,]*\))?)(?P<required>\s+not\s+null)?\s*",
@@ -253,18 +267,26 @@ def _named(name: str, where: str) -> str:
     else:
         bare = base + (f"({arguments}" if arguments else "")
     if not is_known(bare) or bare in ("void", "whole"):
-        raise SourceError(
-            where,
-            needed="bigint, int, smallint, tinyint, double, boolean, string, date, timestamp, or decimal(p,s)",
-            came=repr(name),
-            hint="leave this column out, or give the programs a table that has it as one of these types",
-        )
+        raise _not_known(name, where)
     return bare
+
+
+def _not_known(name: str, where: str) -> SourceError:
+    base = name.lower().partition("<")[0].strip()
+    return SourceError(
+        where,
+        needed="bigint, int, smallint, tinyint, double, boolean, string, date, timestamp, or decimal(p,s)",
+        came=f"{base}: {base}s are not supported" if base in _NESTED else repr(name),
+        hint="leave this column out, or give the programs a table that has it as one of these types",
+    )
 
 
 def _fields_of_text(text: str) -> tuple[Field, ...]:
     fields = []
     for part in re.split(r",(?![^(]*\))", text):
+        nested = re.search(r"(\w+)\s*<", part)
+        if nested is not None:
+            raise _not_known(nested[1], f"table({text!r})")
         found = _COLUMN.fullmatch(part)
         if found is None:
             raise SourceError(

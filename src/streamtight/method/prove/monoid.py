@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamtight.errors import UnsupportedError
-from streamtight.method.prove.allowed import constants_of
+from streamtight.errors import SourceError, UnsupportedError
+from streamtight.method.prove.allowed import constants_of, parameters_of
 from streamtight.method.prove.draw import some_rows
-from streamtight.method.prove.inputs import rdd
+from streamtight.method.prove.inputs import options, require_settings, require_type
 from streamtight.method.prove.programs import called
+from streamtight.method.prove.reasons import reason_of
 from streamtight.method.prove.results import is_close
 from streamtight.solver import laws
 from streamtight.solver.ask import Answer, Budget
+from streamtight.solver.symbolic.values import REAL_NUMBERS
 from streamtight.solver.values import values_in, variable
 from streamtight.verdict import Counterexample, Outcome, Scope, Table, Verdict
 
@@ -50,16 +52,17 @@ def commutative_monoid(
     of          the type of the values: int, str, (int, float), int | None
     identity    if given, also whether merging with this value changes nothing: the start of a fold
     """
-    rdd(of)  # which says what is wrong with a type
+    require_settings("commutative_monoid", seconds, seed)
+    require_type(of, f"commutative_monoid(..., {of!r})", "commutative_monoid(combine, (int, float))")
     name = called(combine, "f")
+    _require_two_parameters(combine, name)
     laws_ = list(_laws(combine, of, identity, name))
     claim = f"{name} merges in any order and grouping"
     claim += "" if identity is _MISSING else f", and {identity!r} changes nothing"
     started, tried = time.perf_counter(), 0
-    chance, near = random.Random(seed), constants_of(combine)
-    for drawn in _drawn(of, near, chance):
-        tried += 1
-        for law in laws_:
+    threes = list(_drawn(of, constants_of(combine), random.Random(seed)))
+    for law in laws_:
+        for tried, drawn in enumerate(threes, start=1):
             found = _broken(law, drawn[: len(law.values)], name)
             if found is not None:
                 return Verdict(claim, Outcome.FAILS, Scope.tested(tried, seed=seed), found, None, _cost(started))
@@ -68,7 +71,7 @@ def commutative_monoid(
         try:
             answer = law.prove(Budget(seconds))
         except UnsupportedError as error:
-            reasons.append(f"{error.where}: {error.came}")
+            reasons.append(reason_of(error))
             continue
         if answer.refuted:
             found = _broken(law, [values_in(variable(of, f"{value}"), answer.model) for value in law.values], name)
@@ -79,7 +82,23 @@ def commutative_monoid(
     if reasons:
         scope = Scope.tested(tried, seed=seed)
         return Verdict(claim, Outcome.UNDECIDED, scope, None, "; ".join(reasons), _cost(started))
-    return Verdict(claim, Outcome.HOLDS, Scope.proved(), None, None, _cost(started))
+    assumptions = (REAL_NUMBERS,) if _has_floats(of) else ()
+    return Verdict(claim, Outcome.HOLDS, Scope.proved(), cost=_cost(started), assumptions=assumptions)
+
+
+def _has_floats(type_: Any) -> bool:
+    return any(map(_has_floats, type_)) if isinstance(type_, tuple) else float in options(type_)
+
+
+def _require_two_parameters(combine: Merge, name: str) -> None:
+    count = parameters_of(combine) if callable(combine) else None
+    if not callable(combine) or count not in (None, 2):
+        raise SourceError(
+            f"commutative_monoid({name}, ...)",
+            needed="a function that merges two values",
+            came=repr(combine) if count is None else f"one of {count} parameter{'' if count == 1 else 's'}",
+            hint="lambda a, b: a + b",
+        )
 
 
 def _laws(combine: Merge, of: Any, identity: Any, name: str) -> Iterator[_Law]:
@@ -122,7 +141,9 @@ def _broken(law: _Law, values: Sequence[Any], name: str) -> Counterexample | Non
     return Counterexample(
         finding=law.finding,
         explanation=told.get(law.finding, "it is not neutral"),
-        table=Table(("values", law.one[0], law.other[0]), (("\n".join(given), *map(repr, results)),)),
+        table=Table(
+            ("values", law.one[0], law.other[0]), (("\n".join(given), *map(repr, results)),), "values and results"
+        ),
         replay="\n".join(
             [f"# {name}: as in your own code", *given, *(f"print({text})" for text, _ in (law.one, law.other))]
         ),

@@ -34,11 +34,11 @@ class _Reader:
         except (SyntaxError, ValueError):
             self.refuse()
 
-    def refuse(self) -> NoReturn:
+    def refuse(self, came: str = "", needed: str = "rdd[type], or table[column: type, ...]") -> NoReturn:
         raise SourceError(
             f"--input {self.text!r}",
-            needed="rdd[type], or table[column: type, ...]",
-            came=repr(self.text),
+            needed=needed,
+            came=came or repr(self.text),
             hint="'rdd[(str, int | None)]', 'table[k: int, v: int?]', \"table[k: int].key('k').where('k >= 0')\"",
         )
 
@@ -55,7 +55,11 @@ class _Reader:
                 return rdd(self.row(inner))
             case ast.Subscript(value=ast.Name(id="table"), slice=inner):
                 columns = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-                return table(**dict(map(self.column, columns)))
+                named = list(map(self.column, columns))
+                names = [name for name, _ in named]
+                if twice := [name for name in names if names.count(name) > 1]:
+                    self.refuse(f"{twice[0]} more than once", "columns with names of their own")
+                return table(**dict(named))
         return self.refuse()
 
     def row(self, node: ast.expr) -> Any:
@@ -67,7 +71,7 @@ class _Reader:
                 return _TYPES[name]
             case ast.BinOp(left=ast.Name(id=name), op=ast.BitOr(), right=ast.Constant(value=None)) if name in _TYPES:
                 return _TYPES[name] | None
-        return self.refuse()
+        return self.refuse(ast.unparse(node), "int, bool, str, float, a tuple of these, or one of them or None")
 
     def column(self, node: ast.expr) -> tuple[str, Any]:
         """The name and the type of a column."""

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from streamtight.errors import EncodingError, SourceError, StreamtightError, UnsupportedError
 from streamtight.method.prove.allowed import Captured
-from streamtight.method.prove.draw import Tables, as_row, smaller, some_tables
+from streamtight.method.prove.draw import Row, Tables, as_row, is_row_of, smaller, some_tables
 from streamtight.method.prove.inputs import Input, RDDInput, TableInput
 from streamtight.method.prove.programs import Difference, NotProved, Program, Programs, Run
 from streamtight.method.prove.rdd_programs import RDDPrograms
+from streamtight.method.prove.reasons import advice_of, not_proved
 from streamtight.method.prove.results import Result
 from streamtight.method.prove.watchdog import Watchdog
+from streamtight.program import relation
+from streamtight.program.expression import SqlFunction
+from streamtight.program.relation import Each, How, Relation, Rows
 from streamtight.solver.ask import Budget
 from streamtight.solver.equivalence import Equivalence
 from streamtight.verdict import Counterexample, Outcome, Scope, Table, Verdict
@@ -38,6 +42,8 @@ SHARE, SHARE_ON_SPARK = 0.4, 0.8
 """Of the time, so much is for trying, before a proof is looked for; more, if none can be."""
 MOST_ROWS = 3000
 """So many combinations of rows of all inputs are tried at most: a product has a row for each."""
+NAMED_ROWS, EVERY = 12, 10
+"""Up to so many rows a table has as many as a number says that the programs name; one of so many tables."""
 UNCONFIRMED = 3
 """After so many differences that Spark does not show, no more are looked for."""
 
@@ -64,6 +70,8 @@ class Question:
     """Whether integers of SQL that do not fit into their type are looked for; else that there are none is assumed."""
     programs: Programs | None = None
     """The two, by what they are written in; on RDDs, if not given."""
+    conditions: Sequence[Sequence[SqlFunction]] = ()
+    """What is known of the rows of each table."""
     names: tuple[str, str] = ("left", "right")
     """What the two are called where they are shown side by side."""
 
@@ -81,10 +89,18 @@ class _Search:
         self.started = time.perf_counter()
         self.budget = Budget(question.seconds)
         self.tried = 0
-        """On how many inputs they were run."""
+        """How many inputs were drawn."""
+        self.compared = 0
+        """On how many of them both were run."""
+        self.both_ran = False
+        """Whether they were on the last."""
+        self.had_rows = [False] * len(question.inputs)
+        """Which inputs had rows."""
+        self.kinds: set[str] = set()
+        """The kinds of all results for inputs with rows."""
         self.unconfirmed = 0
         self.ignores_errors = False
-        self.watched = [Captured(program) for program in dict.fromkeys((question.left, question.right))]
+        self.watched = {program: Captured(program) for program in (question.left, question.right)}
 
     def verdict(self) -> Verdict:
         try:
@@ -92,23 +108,25 @@ class _Search:
         except (EncodingError, SourceError):
             raise
         except UnsupportedError as error:
-            return self._undecided(f"{error.where}: {error.came}. Try: {error.hint}")
+            return self._undecided(advice_of(error))
         except StreamtightError as error:
             return self._undecided(str(error))
 
     def _verdict(self) -> Verdict:
         self.programs.require_allowed()
         self._require_unchanged()
-        found = self.programs.at_once()
-        seen = None if found is None else self.question.confirm(found)
+        at_once = self.programs.at_once()
+        seen = None if at_once is None else self.question.confirm(at_once)
         if seen is not None:
             return self._fails(seen)
         told = self._told(self._candidates(), self.question.seconds * (SHARE if self.is_quick else SHARE_ON_SPARK))
         if told is not None:
             return told
         equivalence = Equivalence(self.budget, overflows=self.question.overflows)
-        not_proved = self.programs.prove(equivalence)
-        if not_proved is None:
+        found = self.programs.prove(equivalence)
+        if found is None:
+            if (vacuous := self._says_nothing()) is not None:
+                return self._undecided(vacuous)
             assumptions = sorted({*equivalence.meaning.assumptions, *self.programs.assumptions()})
             return Verdict(
                 self.question.claim,
@@ -118,10 +136,10 @@ class _Search:
                 method=equivalence.proof,
                 assumptions=tuple(assumptions),
             )
-        told = self._told(self._near(not_proved), max(1.0, self.budget.left))
+        told = self._told(self._near(found), max(1.0, self.budget.left))
         if told is not None:
             return told
-        reason = not_proved.reason
+        reason = not_proved(found.reason, self.compared)
         if self.unconfirmed:
             reason += f"; {self.unconfirmed} inputs differ without Spark, but not on it"
         return self._undecided(reason)
@@ -135,9 +153,32 @@ class _Search:
         return {"seconds": time.perf_counter() - self.started}
 
     def _scope(self) -> Scope:
-        return Scope.tested(self.tried, seed=self.question.seed)
+        return Scope.tested(self.compared, seed=self.question.seed)
+
+    def _says_nothing(self) -> str | None:
+        """Why a proof would be one about no rows at all, as far as was seen; None if it says something."""
+        for place, each in enumerate(self.question.inputs):
+            tests = each.tests if isinstance(each, RDDInput) else self.question.conditions[place]
+            if tests and not self.had_rows[place] and not self._has_rows(place, tests):
+                return f"no row was found that input {place + 1} may have: {each!r}. Try: a condition that rows satisfy"
+        if self.kinds == {"raises"}:
+            return "both raise on every input with rows that was tried, so they are equal only in that they fail"
+        return None
+
+    def _has_rows(self, place: int, tests: Sequence[Callable[..., object]]) -> bool:
+        """Whether the solver finds a row that passes the tests of an input, where none was drawn."""
+        each = self.question.inputs[place]
+        passing: Relation = relation.Input("r", each.row if isinstance(each, RDDInput) else each.fields)
+        for test in tests:
+            passing = Each(passing, test, How.FILTER)
+        found = Equivalence(self.budget.part(1.0)).same_relations(passing, Rows(()), [])
+        rows = [] if found is None else [row for _, row in found.values()]
+        made = rows if isinstance(each, RDDInput) else [as_row(row, each.fields) for row in rows]
+        return any(row is not None and self._allows(place, [row]) for row in made)
 
     def _undecided(self, reason: str) -> Verdict:
+        if self.tried and not self.compared:
+            reason += ". For the same reason they could not be run on small inputs"
         return Verdict(self.question.claim, Outcome.UNDECIDED, self._scope(), reason=reason, cost=self._cost())
 
     def _fails(self, found: Difference) -> Verdict:
@@ -152,9 +193,17 @@ class _Search:
         near = [*self.programs.constants(), *(ENDS if self.question.overflows else ())]
         yield tuple(() for _ in inputs)
         fewest = max(1, int(MOST_ROWS ** (1 / max(1, len(inputs)))) - 2)
-        most = [1 + number // 20 for number in range(TRIED)] if self.is_quick else [2, 3, 4, 6] * (ON_SPARK // 4)
-        for each in most:
-            yield some_tables(inputs, near, chance, min(each, fewest), self.programs.allows)
+        sizes = [1 + number // 25 for number in range(TRIED)] if self.is_quick else [2, 3, 4, 6] * (ON_SPARK // 4)
+        named = [one + more for one in near if type(one) is int and 1 < one < NAMED_ROWS for more in (0, 1)]
+        for number, size in enumerate(sizes, start=1):
+            count = chance.choice(named) if named and number % EVERY == 0 else 0
+            most, least = min(count or size, fewest), min(count, fewest)
+            yield some_tables(inputs, near, chance, most, self.programs.allows, least)
+
+    def _allows(self, place: int, rows: Sequence[Row]) -> bool:
+        """Whether the input at this place may have these rows: they are of its types, and keep what is known of it."""
+        of_its_types = all(is_row_of(row, self.question.inputs[place]) for row in rows)
+        return of_its_types and self.programs.allows(place, rows)
 
     def _near(self, found: NotProved) -> Iterator[Tables]:
         """The rows of a model, each once and twice."""
@@ -165,7 +214,7 @@ class _Search:
                 rows[place] = [row for row in made if row is not None]
         for times in (1, 2):
             tables = tuple(tuple(each) * times for each in rows)
-            if any(tables) and all(self.programs.allows(place, each) for place, each in enumerate(tables)):
+            if any(tables) and all(map(self._allows, range(len(tables)), tables)):
                 yield tables
 
     def _told(self, candidates: Iterator[Tables], seconds: float) -> Verdict | None:
@@ -173,6 +222,7 @@ class _Search:
         for tables in candidates:
             found = self._difference(tables, in_all_ways=self.tried < THOROUGH or self.tried % 4 == 0)
             self.tried += 1
+            self.compared += self.both_ran
             self._require_unchanged()
             if found is not None:
                 told = self._confirmed(found)
@@ -204,6 +254,7 @@ class _Search:
     def _difference_on(self, tables: Tables, in_all_ways: bool) -> Difference | None:
         left, right = Run(self.question.left, tables), Run(self.question.right, tables)
         results = {run.program: self.programs.result(run) for run in (left, right)}
+        self._note(tables, list(results.values()))
         for run in (left, right):
             if in_all_ways and self.programs.is_quick(run.program):
                 found = self._not_well_defined(run, results[run.program])
@@ -219,6 +270,12 @@ class _Search:
             if found is not None:
                 return found
         return Difference(left, right, (one, other))
+
+    def _note(self, tables: Tables, results: Sequence[Result | None]) -> None:
+        self.both_ran = None not in results
+        self.had_rows = [had or bool(rows) for had, rows in zip(self.had_rows, tables, strict=True)]
+        if any(tables):
+            self.kinds |= {result.kind for result in results if result is not None}
 
     def _not_well_defined(self, run: Run, result: Result | None) -> Difference | None:
         """The same program on the same rows in another way, if it gives something else then."""
@@ -239,14 +296,15 @@ class _Search:
         return None
 
     def _require_unchanged(self) -> None:
-        changed = [name for captured in self.watched if (name := captured.changed()) is not None]
-        if changed:
-            raise UnsupportedError(
-                self.question.claim,
-                needed="programs that only work on their inputs",
-                came=f"one that changes {changed[0]}, which it has from outside",
-                hint="what it needs to remember as a column, or as a fold",
-            )
+        changed = {program: captured.changed() for program, captured in self.watched.items()}
+        for program, name in changed.items():
+            if name is not None:
+                raise UnsupportedError(
+                    Run(program, ()).name,
+                    needed="a program that only works on its inputs",
+                    came=f"one that changes {name}, which it has from outside",
+                    hint="what it needs to remember as a column, or as a fold",
+                )
 
     def _smallest(self, found: Difference) -> Difference:
         """The same with fewer rows and simpler values, as far as it still differs."""
@@ -258,7 +316,7 @@ class _Search:
                 tried += 1
                 if tried >= most:
                     break
-                if not all(self.programs.allows(place, rows) for place, rows in enumerate(tables)):
+                if not all(map(self._allows, range(len(tables)), tables)):
                     continue
                 less = self._difference(tables)
                 if less is not None and less.finding == found.finding:
@@ -280,7 +338,7 @@ class _Search:
         return Counterexample(
             finding=found.finding,
             explanation=text,
-            table=Table((*names, *columns), ((*cells, *map(str, found.results)),)),
+            table=Table((*names, *columns), ((*cells, *map(str, found.results)),), "input and results"),
             replay=self.question.replay(found),
             reruns=found.reruns,
             failing_reruns=found.failing_reruns,

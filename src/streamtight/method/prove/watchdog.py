@@ -26,6 +26,8 @@ class Watchdog:
         self._watched = threading.get_ident()
         self._lock = threading.Lock()
         self._ends: float | None = None
+        self.has_stopped = False
+        """Whether something had to be stopped."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -47,23 +49,27 @@ class Watchdog:
         with self._lock:
             self._ends = time.monotonic() + seconds
         try:
-            yield
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._ends = None
+                for _ in range(100):  # what was sent in the last moment arrives in a loop at the latest
+                    pass
         except _TooLong:
+            self.has_stopped = True
             raise UnsupportedError(
                 "running the programs",
                 needed=f"an end within {seconds:g} seconds",
-                came="none, on a small input",
+                came=f"no end within {seconds:.3g} seconds, on a small input",
                 hint="seconds=..., or tight.compare, which runs both programs on Spark",
             ) from None
-        finally:
-            with self._lock:
-                self._ends = None
 
     def _watch(self) -> None:
         while not self._closed.wait(OFTEN):
             with self._lock:
+                # Again and again: what is run may catch everything, and exceptions in destructors are lost.
                 if self._ends is not None and time.monotonic() > self._ends:
-                    self._ends = None
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
                         ctypes.c_ulong(self._watched), ctypes.py_object(_TooLong)
                     )

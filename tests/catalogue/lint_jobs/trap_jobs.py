@@ -1,0 +1,370 @@
+"""Jobs that were written to mislead the lint, after its rules."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from datetime import datetime
+
+from corpus import job
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sf
+from pyspark.sql.functions import udf
+
+import streamtight as tight
+
+events = tight.table(user=str, page=str, at=datetime, ms=int)
+orders = tight.table(order_id=int, user=str, amount=int, price=float, at=datetime).key("order_id")
+users = tight.table(user=str, name=str, country=str).key("user")
+Event = tight.Kind("Event", user=str, page=str, at=datetime, ms=int)
+
+
+@job(events)
+def self_join_of_a_dropped_key(df: DataFrame) -> DataFrame:
+    left = df.groupBy("user").agg(sf.max("ms").alias("slowest")).select(sf.col("user").alias("who"), "slowest")
+    both = left.crossJoin(df.select("user", "page"))
+    return both.groupBy("user").agg(sf.first("who").alias("who"))  # finds FIRST_VALUE
+
+
+@job(events)
+def filter_on_a_salted_part(df: DataFrame) -> DataFrame:
+    salted = df.withColumn("salt", sf.floor(sf.rand() * 4))  # finds RANDOM
+    parts = salted.groupBy("user", "salt").agg(sf.sum("ms").alias("ms")).where("ms > 2")
+    return parts.groupBy("user").agg(sf.sum("ms").alias("ms"))
+
+
+@job(events)
+def count_of_salted_parts(df: DataFrame) -> DataFrame:
+    salted = df.withColumn("salt", sf.floor(sf.rand() * 4))  # finds RANDOM
+    return salted.groupBy("user", "salt").agg(sf.sum("ms").alias("ms")).groupBy("user").count()
+
+
+@job(events)
+def aliases_of_the_key(df: DataFrame) -> DataFrame:
+    renamed = df.select(sf.col("user").alias("who"), sf.upper("user").alias("shout"), "ms")
+    return renamed.groupBy("who").agg(sf.first("shout").alias("shout"), sf.sum("ms").alias("ms"))
+
+
+@job(events)
+def first_of_what_does_not_determine(df: DataFrame) -> DataFrame:
+    renamed = df.select(sf.lower("user").alias("who"), "user")
+    return renamed.groupBy("who").agg(sf.first("user").alias("user"))  # finds FIRST_VALUE
+
+
+@job(events)
+def constant_in_a_group(df: DataFrame) -> DataFrame:
+    only = df.where("page = 'home'")
+    return only.groupBy("user").agg(sf.first("page").alias("page"), sf.count("*").alias("n"))
+
+
+@job({"orders": orders, "users": users})
+def inner_join_keeps_the_key(orders: DataFrame, users: DataFrame) -> DataFrame:
+    newest = Window.partitionBy("country").orderBy(sf.desc("at"), "order_id")
+    joined = orders.join(users, "user")
+    return joined.withColumn("n", sf.row_number().over(newest)).where("n <= 2")
+
+
+@job({"orders": orders, "events": events})
+def join_that_multiplies_the_key(orders: DataFrame, events: DataFrame) -> DataFrame:
+    newest = Window.partitionBy(orders["user"]).orderBy("order_id")
+    joined = orders.join(events.select("user", "page"), "user")
+    numbered = joined.withColumn("n", sf.row_number().over(newest))  # finds TIED_ORDER
+    return numbered.where("n = 1").select("user", "page")
+
+
+@job({"orders": orders, "users": users})
+def outer_join_loses_what_nulls_do_not_have(orders: DataFrame, users: DataFrame) -> DataFrame:
+    left = users.join(orders, "user", "left")
+    return left.groupBy("order_id").agg(sf.first("user").alias("user"))  # finds FIRST_VALUE
+
+
+@job(events)
+def union_of_keys(df: DataFrame) -> DataFrame:
+    one = df.groupBy("user").agg(sf.max("ms").alias("ms"))
+    other = df.groupBy("user").agg(sf.min("ms").alias("ms"))
+    return one.union(other).groupBy("user").agg(sf.first("ms").alias("ms"))  # finds FIRST_VALUE
+
+
+@job(events)
+def distinct_over_a_chosen_column(df: DataFrame) -> DataFrame:
+    firsts = df.groupBy("user").agg(sf.first("page").alias("page"))  # finds FIRST_VALUE
+    return firsts.select("page").distinct().agg(sf.count("*").alias("pages"))
+
+
+@job(events)
+def how_many_users(df: DataFrame) -> DataFrame:
+    firsts = df.groupBy("user").agg(sf.first("page").alias("page"))
+    return firsts.agg(sf.count("*").alias("users"))
+
+
+@job(events)
+def limit_inside_and_a_group_outside(df: DataFrame) -> DataFrame:
+    some = df.limit(4)  # finds LIMIT_WITHOUT_ORDER
+    return some.groupBy("user").agg(sf.count("*").alias("n"))
+
+
+@job(events)
+def two_that_reach_other_columns(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(
+        sf.first("page").alias("page"),  # finds FIRST_VALUE
+        sf.collect_list("ms").alias("all"),  # finds LIST_ORDER
+        sf.max("at").alias("at"),
+    )
+
+
+@job(events)
+def rank_then_a_filter(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user").orderBy(sf.desc("ms"))
+    return df.withColumn("r", sf.rank().over(window)).where("r = 1").drop("r")
+
+
+@job(events)
+def numbered_and_paired(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user").orderBy("at")
+    return df.withColumn("n", sf.row_number().over(window)).select("n", "page")  # finds TIED_ORDER
+
+
+@job(events)
+def numbers_alone(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user").orderBy("at")
+    numbered = df.withColumn("n", sf.row_number().over(window))
+    return numbered.groupBy("user").agg(sf.max("n").alias("n"), sf.sum(sf.col("n") * 2).alias("twice"))
+
+
+@job(events)
+def numbers_summed_with_what_ties(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user").orderBy("at")
+    numbered = df.withColumn("n", sf.row_number().over(window))  # finds TIED_ORDER
+    return numbered.groupBy("user").agg(sf.sum(sf.col("n") * sf.col("ms")).alias("weighed"))
+
+
+@job(events)
+def whole_partition_window_is_a_group(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user")
+    return df.select("user", sf.first("page").over(window).alias("page"))  # finds FIRST_VALUE
+
+
+@job(events)
+def list_in_a_window(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user").orderBy("at").rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    return df.select("user", sf.collect_list("at").over(window).alias("times"))
+
+
+@job(orders)
+def floating_sum_in_one_order(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user").orderBy("at", "order_id").rowsBetween(Window.unboundedPreceding, 0)
+    return df.select("order_id", sf.sum("price").over(window).alias("so_far"))
+
+
+@job(orders)
+def largest_of_floats(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.max("price").alias("most"), sf.count_distinct("price").alias("prices"))
+
+
+@job(orders)
+def floating_sum_as_a_condition(df: DataFrame) -> DataFrame:
+    totals = df.groupBy("user").agg(sf.sum("price").alias("total"))  # finds FLOAT_SUM
+    return totals.where("total > 0.3").select("user")
+
+
+@job(orders)
+def decimal_after_all(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.sum(sf.col("price").cast("decimal(20,2)")).alias("total"))
+
+
+@job(events)
+def array_sort_by_a_part(df: DataFrame) -> DataFrame:
+    visits = sf.collect_list(sf.struct("at", "page"))  # finds LIST_ORDER
+    by_time = sf.array_sort(visits, lambda a, b: sf.when(a["at"] < b["at"], -1).when(a["at"] > b["at"], 1).otherwise(0))
+    return df.groupBy("user").agg(by_time.alias("path"))
+
+
+@job(events)
+def transform_with_an_index(df: DataFrame) -> DataFrame:
+    listed = sf.collect_list("ms")  # finds LIST_ORDER
+    numbered = sf.transform(listed, lambda ms, place: ms * place)
+    return df.groupBy("user").agg(sf.array_max(numbered).alias("most"))
+
+
+@job(events)
+def mapped_and_summed(df: DataFrame) -> DataFrame:
+    doubled = sf.transform(sf.filter(sf.collect_list("ms"), lambda ms: ms > 0), lambda ms: ms * 2)
+    return df.groupBy("user").agg(sf.array_max(doubled).alias("most"), sf.sort_array(doubled).alias("all"))
+
+
+@job(events)
+def subtracted_by_hand(df: DataFrame) -> DataFrame:
+    listed = sf.collect_list("ms")  # finds LIST_ORDER
+    folded = sf.aggregate(listed, sf.lit(0).cast("bigint"), lambda total, ms: ms - total)
+    return df.groupBy("user").agg(folded.alias("ms"))
+
+
+@job(events)
+def json_of_a_list(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.to_json(sf.collect_list("page")).alias("pages"))  # finds LIST_ORDER
+
+
+@job(events)
+def hash_of_a_list(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.hash(sf.collect_list("page")).alias("print"))  # finds LIST_ORDER
+
+
+@job(events)
+def a_counter_in_python(df: DataFrame) -> DataFrame:
+    numbers = itertools.count()
+    number = udf(lambda page: next(numbers), "bigint")
+    return df.withColumn("n", number("page"))  # finds UDF_VARIES
+
+
+def _stamp() -> float:
+    return time.time()
+
+
+@job(events)
+def a_clock_behind_a_helper(df: DataFrame) -> DataFrame:
+    @udf("double")
+    def age(ms: int) -> float:
+        return _stamp() - ms
+
+    return df.select("user", age("ms").alias("age"))  # finds UDF_VARIES
+
+
+@job(events)
+def a_hash_in_python(df: DataFrame) -> DataFrame:
+    @udf("string")
+    def fingerprint(user: str) -> str:
+        return hashlib.sha256(user.encode()).hexdigest()
+
+    return df.select(fingerprint("user").alias("id"), "ms").groupBy("id").agg(sf.sum("ms").alias("ms"))
+
+
+@job(events)
+def a_clock_that_only_sorts(df: DataFrame) -> DataFrame:
+    return (
+        df.withColumn("age", sf.unix_timestamp(sf.current_timestamp()) - sf.col("ms"))
+        .orderBy("age")
+        .select("user", "ms")
+    )
+
+
+@job(events)
+def a_clock_in_a_case(df: DataFrame) -> DataFrame:
+    is_old = sf.col("at") < sf.date_sub(sf.current_date(), 30)  # finds CLOCK
+    return df.groupBy(sf.when(is_old, "old").otherwise("new").alias("age")).count()
+
+
+@job(events)
+def sample_of_everything(df: DataFrame) -> DataFrame:
+    return df.sample(1.0)
+
+
+@job(events, unknown=True)
+def stratified(df: DataFrame) -> DataFrame:
+    return df.sampleBy("page", {"a": 0.5}, seed=1)  # finds RANDOM
+
+
+@job(events)
+def first_in_sql(df: DataFrame) -> DataFrame:
+    df.createOrReplaceTempView("seen")
+    return df.sparkSession.sql(  # finds FIRST_VALUE
+        "SELECT user, first_value(page) AS page FROM seen GROUP BY user"
+    )
+
+
+@job(events)
+def ordered_subquery_in_sql(df: DataFrame) -> DataFrame:
+    df.createOrReplaceTempView("seen")
+    return df.sparkSession.sql(  # finds TIED_ORDER
+        "SELECT user, page FROM (SELECT *, row_number() OVER (PARTITION BY user ORDER BY at) n FROM seen) WHERE n = 1"
+    )
+
+
+@job(events)
+def scalar_subquery_that_is_fixed(df: DataFrame) -> DataFrame:
+    df.createOrReplaceTempView("seen")
+    return df.sparkSession.sql("SELECT user, ms - (SELECT max(ms) FROM seen) AS below FROM seen")
+
+
+@job(events)
+def sets_of_rows(df: DataFrame) -> DataFrame:
+    return df.select("user", "ms").intersect(df.select("user", "ms")).exceptAll(df.where("ms = 0").select("user", "ms"))
+
+
+@job(events, unknown=True)
+def batches_in_python(df: DataFrame) -> DataFrame:
+    def doubled(batches: object) -> object:
+        for batch in batches:
+            batch["ms"] = batch["ms"] * 2
+            yield batch[["user", "ms"]]
+
+    return df.mapInPandas(doubled, "user string, ms bigint")
+
+
+@job(events)
+def reused_view_of_one_row(df: DataFrame) -> DataFrame:
+    top = df.agg(sf.max("at").alias("latest"))
+    return df.crossJoin(top).where("at = latest").groupBy("user").agg(sf.first("latest").alias("latest"))
+
+
+@job(Event, gives=tight.PartitionBy("user", tight.Seq(Event)))
+def no_order_promised_none_made(df: DataFrame) -> DataFrame:
+    return df.where("ms > 0")  # finds ORDER_LOST
+
+
+@job(tight.PartitionBy("user", tight.Seq(Event)), gives=tight.PartitionBy("user", tight.Seq(Event)))
+def order_of_the_input_is_kept(df: DataFrame) -> DataFrame:
+    return df.where("ms > 0").withColumn("page", sf.upper("page"))
+
+
+@job(tight.PartitionBy("user", tight.Seq(Event)), gives=tight.PartitionBy("user", tight.Seq(Event)))
+def order_of_the_input_is_lost(df: DataFrame) -> DataFrame:
+    dealt = df.where("ms > 0").repartition(4)
+    return dealt.withColumn("page", sf.upper("page"))  # finds ORDER_LOST
+
+
+@job(events)
+def filtered_and_salted_by_the_same_random(df: DataFrame) -> DataFrame:
+    drawn = df.withColumn("r", sf.floor(sf.rand() * 4)).where("r > 0")  # finds RANDOM
+    return drawn.groupBy("user", "r").agg(sf.sum("ms").alias("ms")).groupBy("user").agg(sf.sum("ms").alias("ms"))
+
+
+@job(events)
+def array_sort_by_length(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(  # finds LIST_ORDER
+        sf.expr(
+            """array_sort(collect_list(page), (a, b) -> if(a is null and b is null, 0,
+            if(a is null, 1, if(b is null, -1, if(length(a) < length(b), -1, if(length(a) > length(b), 1, 0))))))"""
+        ).alias("pages")
+    )
+
+
+@job(events)
+def list_as_text(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.collect_list("page").cast("string").alias("pages"))  # finds LIST_ORDER
+
+
+@job(events, unknown=True)
+def slices_in_pandas(df: DataFrame) -> DataFrame:
+    def first_row(group: object) -> object:
+        return group[:1]
+
+    return df.select("user", "ms").groupBy("user").applyInPandas(first_row, "user string, ms bigint")
+
+
+@job(events)
+def lengths_are_integers(df: DataFrame) -> DataFrame:
+    measured = df.withColumn("both", sf.struct("ms", "page"))
+    return measured.groupBy("user").agg(sf.sum(sf.length("page")).alias("letters"), sf.sum("both.ms").alias("ms"))
+
+
+@job(events)
+def ranked_at_random(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy("user").orderBy(sf.rand())  # finds RANDOM
+    return df.select("user", "ms", sf.rank().over(window).alias("place"))
+
+
+@job(events)
+def total_of_a_random_bucket(df: DataFrame) -> DataFrame:
+    window = Window.partitionBy(sf.floor(sf.rand() * 2))  # finds RANDOM
+    return df.select("user", sf.sum("ms").over(window).alias("ms"))
