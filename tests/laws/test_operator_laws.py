@@ -9,6 +9,7 @@ import pytest
 from cluster import Cluster
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import lawful
 
 from streamtight.program.operators import (
     Emit,
@@ -156,6 +157,7 @@ def equivalent(graph: Graph, one: dict[str, list[Event]], other: dict[str, list[
     )
 
 
+@lawful
 @given(graphs(), st.data(), st.randoms(use_true_random=False))
 def test_theorem_2_27_equivalent_inputs_give_equivalent_outputs(
     graph: Graph, data: st.DataObject, chance: random.Random
@@ -181,6 +183,7 @@ def _spread(events: list[Event], type_: Sync, lanes: int, chance: random.Random)
     return spread
 
 
+@lawful
 @given(graphs(), st.data(), st.randoms(use_true_random=False), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
 def test_theorem_2_27_any_parallelism_batching_and_schedule_gives_the_reference_up_to_the_type(
     graph: Graph, data: st.DataObject, chance: random.Random, lanes: int, buckets: int, batches: int

@@ -9,6 +9,7 @@ import pytest
 from cluster import Cluster
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import lawful
 
 import streamtight as tight
 from streamtight.errors import SchemaError
@@ -115,6 +116,7 @@ def in_one_place(transformer: Transformer, events: list[Event]) -> list[Event]:
 
 
 @pytest.mark.parametrize("form", list(FORMS))
+@lawful
 @given(data=st.data(), chance=st.randoms(use_true_random=False), buckets=st.integers(1, 3))
 def test_spread_over_buckets_it_gives_what_it_gives_in_one_place(
     form: str, data: st.DataObject, chance: random.Random, buckets: int

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from streamtight.errors import GraphError, SchemaError
+from streamtight.program.network import Network
 from streamtight.program.operators import (
     Emit,
     Graph,
@@ -111,6 +113,9 @@ def bad_graphs() -> dict[str, Callable[[], object]]:
         "an unordered type": lambda: totals(gives=O("room", Total)),
         "ordered for each key": lambda: counted(takes=U(Reading)),
         "ordered by the key that its input": lambda: stateless(gives=O("room", Reading)),
+        "a marker has no key": lambda: stateless(
+            takes=O("room", Reading), gives=O("room", Reading), on_marker=lambda marker, emit: None
+        ),
         "the same markers": lambda: stateless(takes=U(Reading, marker=Tick)),
         "streams without a common room": lambda: Graph(
             Inlet("a", O("room", Reading)) >> (merge := Merge("both", O("room", Reading))) >> Outlet("out"),
@@ -272,3 +277,23 @@ def test_events_for_the_wrong_sources_are_refused() -> None:
 def test_equal_keys_have_equal_hashes(one: Any, other: Any) -> None:
     assert one == other
     assert stable_hash(one) == stable_hash(other)
+
+
+def test_a_key_that_is_nan_is_one_key_also_after_a_restart() -> None:
+    Price = Kind("Price", euros=float)  # noqa: N806 - a kind
+    counts = KeyedOrdered(
+        "counts",
+        takes=O("euros", Price),
+        gives=O("euros", Price),
+        initial_state=0,
+        on_item=lambda state, item, emit: state + 1,
+    )
+    graph = Graph(Inlet("in", O("euros", Price)) >> counts >> Outlet("out"))
+    first = Network(graph, graph.vertices, lambda edge: lambda event: None)
+    first.entrance(graph.inlets[0])(Price(float("nan")))
+    again = Network(graph, graph.vertices, lambda edge: lambda event: None)
+
+    again.state = pickle.loads(pickle.dumps(first.state))
+    again.entrance(graph.inlets[0])(Price(float("nan")))
+
+    assert list(again.state["counts"].values()) == [2]

@@ -29,7 +29,7 @@ from streamtight.program.operators import (
     Vertex,
     key_of,
 )
-from streamtight.stream.event import Event
+from streamtight.stream.event import Event, with_one_nan
 from streamtight.stream.schema import Sync
 
 State = Any
@@ -163,7 +163,7 @@ class Network:
     def state(self, kept: Mapping[str, State]) -> None:
         for name, part in self._parts.items():
             if name in kept:
-                part.state = kept[name]
+                part.restore(kept[name])
 
 
 class _Part:
@@ -177,6 +177,9 @@ class _Part:
 
     def feed(self, channel: int) -> Feed:
         return self._ways[0]
+
+    def restore(self, kept: State) -> None:
+        self.state = kept
 
 
 def _all(feeds: list[Feed]) -> Feed:
@@ -267,6 +270,9 @@ class _Keyed(_Working[Op]):
     def __init__(self, operator: Op, ways: list[list[Feed]]) -> None:
         super().__init__(operator, ways)
         self.state: dict[Any, Any] = {}
+
+    def restore(self, kept: dict[Any, Any]) -> None:
+        self.state = {with_one_nan(key): state for key, state in kept.items()}
 
 
 class _Ordered(_Keyed[KeyedOrdered]):

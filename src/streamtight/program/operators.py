@@ -224,6 +224,13 @@ class Stateless(Operator):
         if (key := self.keeps_order) is not None:
             _require_order(self, key)
             self.key = key
+            if on_marker is not _nothing:
+                raise GraphError(
+                    f"Stateless({name!r}): on_marker",
+                    needed="none: a marker has no key, so what is emitted there has no place in an ordered stream",
+                    came="a function",
+                    hint="a KeyedOrdered, whose on_marker is called for each key; or an unordered output",
+                )
 
     def obligations(self) -> list[Obligation]:
         return [_keeps_key(self)] if self.keeps_order is not None else []

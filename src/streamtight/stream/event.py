@@ -38,6 +38,15 @@ FieldType = Any  # a type, a Kind, or one of the typing forms named above: Pytho
 
 _MISSING = object()  # a field that was not given
 _NAN = float("nan")  # the only NaN in events: it is equal to itself by identity, as NaN is in Spark
+
+
+def with_one_nan(value: Any) -> Any:
+    """The value with the one NaN that events have, which is equal to itself, for each NaN in it."""
+    if isinstance(value, float) and math.isnan(value):
+        return _NAN
+    return tuple(map(with_one_nan, value)) if type(value) is tuple else value
+
+
 RESERVED = frozenset({"kind", "as_dict", "replace"})
 
 
