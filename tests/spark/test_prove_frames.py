@@ -204,7 +204,7 @@ def test_what_cannot_be_read_is_tried_on_spark():
     ("program", "reason"),
     [
         (lambda t: t.count(), "an action"),
-        (lambda t: t.rdd.map(lambda row: row), "an action"),
+        (lambda t: t.rdd.map(lambda row: row), "leaves DataFrames"),
         (lambda t: 5, "int"),
         (lambda t: None, "NoneType"),
         (lambda t: t.withColumn("r", sf.rand()), "Rand"),

@@ -88,7 +88,7 @@ def build_frame(
     empty = {name: _empty(name, schema, spark) for name, schema in tables.items()}
     frames = {name: one.frame for name, one in empty.items()}
     made: list[DataFrame] = []
-    watched = DriverCode(sees_values=False).watched()
+    watched = DriverCode(program, sees_values=False).watched()
     with named_views(spark, frames), no_actions(), _noting_frames(spark, made), watched:
         result = program(*frames.values())
     if not isinstance(result, DataFrame):
@@ -160,6 +160,11 @@ _ACTIONS = (
     "take", "toArrow", "toJSON", "toLocalIterator", "toPandas", "transpose", "writeTo",
 )  # fmt: skip
 _ACTION_PROPERTIES = ("rdd", "write", "writeStream")
+_OTHERWISE = {
+    "rdd": "one that leaves DataFrames for RDDs",
+    **dict.fromkeys(("write", "writeStream", "writeTo"), "one that writes"),
+    "sparkSession.conf.set": "one that changes the settings of the session",
+}
 
 
 @contextlib.contextmanager
@@ -185,7 +190,7 @@ def no_actions() -> Iterator[None]:
             raise UnsupportedError(
                 f"DataFrame.{name}",
                 needed="a program that only describes a DataFrame",
-                came="one that runs an action while it is built",
+                came=_OTHERWISE.get(name, "one that runs an action while it is built"),
                 hint="express it with DataFrame operations: a join or a crossJoin with an aggregate, for example",
             )
 

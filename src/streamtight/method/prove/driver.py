@@ -12,6 +12,7 @@ import contextlib
 import dis
 import operator
 import sys
+import sysconfig
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,17 +24,22 @@ _SEES_THROUGH = (
 )  # fmt: skip
 """Builtins that could tell the values that stand for aggregates from real ones."""
 _REVEALING = (*(getattr(builtins, name) for name in _SEES_THROUGH), operator.is_, operator.is_not)
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib"))
 _LIBRARIES = ("streamtight", "pyspark", "py4j", "z3", "numpy", "pandas", "pyarrow")
 
 
 class DriverCode:
     """Looks at the code of the user that runs on the driver, once for each function.
 
-    `sees_values` if what stands for values is within its reach; `is_reading` says whether a function of rows is being
-    read at the moment, which is not for the driver.
+    That is all code but what is installed, unless the program is installed with it: Python calls hooks of libraries by
+    the way, for imports and for memory. `sees_values` if what stands for values is within its reach; `is_reading` says
+    whether a function of rows is being read at the moment, which is not for the driver.
     """
 
-    def __init__(self, *, sees_values: bool, is_reading: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, program: Callable[..., Any], *, sees_values: bool, is_reading: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._own = _root(getattr(program, "__module__", None))
         self._sees_values, self._is_reading = sees_values, is_reading
         self._seen: set[types.CodeType] = set()
         self._refusal: UnsupportedError | None = None
@@ -56,11 +62,18 @@ class DriverCode:
         if event != "call" or code in self._seen or self._is_reading():
             return
         self._seen.add(code)
-        if not _is_library(frame):
+        if not self._is_library(frame):
             try:
                 self._require_plain(frame)
             except UnsupportedError as error:
                 self._refusal = self._refusal or error
+
+    def _is_library(self, frame: types.FrameType) -> bool:
+        root, file = _root(frame.f_globals.get("__name__")), frame.f_code.co_filename
+        if root in _LIBRARIES or (root in sys.stdlib_module_names and root != "__main__"):
+            return True
+        is_made_by_dataclass = file == "<string>" and frame.f_code.co_name.startswith("__")
+        return is_made_by_dataclass or (file.startswith(_INSTALLED) and root != self._own)
 
     def _require_plain(self, frame: types.FrameType) -> None:
         code = frame.f_code
@@ -94,9 +107,8 @@ def _seen_through(frame: types.FrameType, instruction: dis.Instruction, before: 
     return next((one.__name__ for one in _REVEALING if value is one), None)
 
 
-def _is_library(frame: types.FrameType) -> bool:
-    root = str(frame.f_globals.get("__name__", "")).split(".")[0]
-    return root in _LIBRARIES or (root in sys.stdlib_module_names and root != "__main__")
+def _root(module: Any) -> str:
+    return str(module).split(".")[0]
 
 
 def _refuse(code: types.CodeType, instruction: dis.Instruction, came: str, hint: str) -> None:

@@ -72,7 +72,7 @@ class RDDPrograms:
         def outcomes_of(program: Program, name: str) -> list[Outcome]:
             require_readable(program)
             known = with_known_len(program)
-            driver = DriverCode(sees_values=True, is_reading=is_reading)
+            driver = DriverCode(program, sees_values=True, is_reading=is_reading)
 
             def run_once(value: Value) -> Any:
                 with driver.watched():
