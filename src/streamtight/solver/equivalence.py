@@ -17,7 +17,7 @@ import z3
 from streamtight.errors import EncodingError, StreamtightError, UnsupportedError
 from streamtight.program.relation import Aggregate, First, Fold, Grouped, NoRowError, Place, Relation, Summary
 from streamtight.solver import laws, machines
-from streamtight.solver.ask import Answer, Budget, prove
+from streamtight.solver.ask import Answer, Budget, check, prove
 from streamtight.solver.axioms import Axioms, at_most, order_assumptions
 from streamtight.solver.bags import Difference, same_bags, same_failures, same_sets
 from streamtight.solver.normal import (
@@ -32,7 +32,7 @@ from streamtight.solver.normal import (
 from streamtight.solver.summaries import Application, Summaries, applications
 from streamtight.solver.symbolic.read import explore
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term
-from streamtight.solver.values import NO, Row, Truth, conjunction, leaves, same, variable
+from streamtight.solver.values import NO, Row, Truth, conjunction, leaves, same, values_in, variable
 
 Value = Callable[[Aggregate], Any]
 RelationOf = Callable[[Any], tuple[str, Relation] | None]
@@ -127,6 +127,18 @@ class Equivalence:
         group = self.meaning.group(name, keyed, (aggregate.summary,))
         failures = (*bag.failures, *self.meaning.failing(keyed, group.summaries))
         return Known(aggregate, group.at(())[0], group, failures)
+
+    def rows_on_paths(self, most: int) -> Iterator[list[tuple[str, Any]]]:
+        """Rows of inputs, each with the name of its input, for each way that rows take through the functions.
+
+        What was proved says that nothing differs there; to run the programs on these rows is to ask once more.
+        """
+        for term in itertools.islice(list(self.meaning.paths.values()), most):
+            solver = z3.Solver()
+            solver.add(term.guard, *(fact for one in term.over for fact in one.atom.facts(one.row)))
+            if check(solver, min(0.05, self.budget.left))[0] == z3.sat:
+                model = solver.model()
+                yield [(one.atom.name, values_in(one.row, model)) for one in term.over if one.atom.of is None]
 
     # -- comparing ---------------------------------------------------------------------------------------------------
 

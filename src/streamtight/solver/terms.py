@@ -201,6 +201,8 @@ class Meaning:
         self.members: dict[str, Atom] = {}
         """By the names of the predicates that say what is in them."""
         self._checked: dict[tuple[int, str], object] = {}
+        self.paths: dict[int, Term] = {}
+        """Each way that rows of inputs take through functions, by the guard."""
 
     # -- relations ---------------------------------------------------------------------------------------------------
 
@@ -262,6 +264,7 @@ class Meaning:
         for term in bag.terms:
             for guard, result, raised in self.applied(function, (term.row,), term.guard, then=then):
                 here = conjunction((term.guard, guard))
+                self.paths.setdefault(here.get_id(), Term(term.over, here, term.row))
                 if raised is not None:
                     failures.append(Term(term.over, here, type(raised).__name__))
                 elif how is How.MAP:

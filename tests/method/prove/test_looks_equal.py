@@ -226,3 +226,11 @@ def test_the_order_of_texts_assumes_characters_that_the_solver_knows() -> None:
 
     assert verdict.holds
     assert "texts have no characters beyond U+2FFFF" in verdict.assumptions
+
+
+def test_what_differs_on_one_rare_path_is_found_by_a_row_for_each_path() -> None:
+    verdict = ask(lambda r: r.map(lambda x: 0 if is_rare(x) else 1).sum(), lambda r: r.count(), int)
+
+    assert verdict.fails
+    assert verdict.counterexample is not None
+    assert "1000" in str(verdict.counterexample.table)

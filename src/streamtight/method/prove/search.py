@@ -7,6 +7,7 @@ before it is told.
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +45,8 @@ MOST_ROWS = 3000
 """So many combinations of rows of all inputs are tried at most: a product has a row for each."""
 NAMED_ROWS, EVERY = 12, 10
 """Up to so many rows a table has as many as a number says that the programs name; one of so many tables."""
+ON_PATHS = 16
+"""For so many ways through the functions of both a row is made and tried, before they are called equal."""
 UNCONFIRMED = 3
 """After so many differences that Spark does not show, no more are looked for."""
 
@@ -127,6 +130,9 @@ class _Search:
         if found is None:
             if (vacuous := self._says_nothing()) is not None:
                 return self._undecided(vacuous)
+            told = self._told(self._on_paths(equivalence), max(1.0, self.budget.left))
+            if told is not None:  # it was no proof
+                return told
             assumptions = sorted({*equivalence.meaning.assumptions, *self.programs.assumptions()})
             return Verdict(
                 self.question.claim,
@@ -136,7 +142,8 @@ class _Search:
                 method=equivalence.proof,
                 assumptions=tuple(assumptions),
             )
-        told = self._told(self._near(found), max(1.0, self.budget.left))
+        likely = itertools.chain(self._near(found), self._on_paths(equivalence))
+        told = self._told(likely, max(1.0, self.budget.left))
         if told is not None:
             return told
         reason = not_proved(found.reason, self.compared)
@@ -205,9 +212,21 @@ class _Search:
         of_its_types = all(is_row_of(row, self.question.inputs[place]) for row in rows)
         return of_its_types and self.programs.allows(place, rows)
 
+    def _on_paths(self, equivalence: Equivalence) -> Iterator[Tables]:
+        """A row for each way through the functions, and all of them at once."""
+        every: list[tuple[str, Row]] = []
+        for rows in equivalence.rows_on_paths(ON_PATHS):
+            every += rows
+            yield from self._tables(rows)
+        yield from self._tables(every[:NAMED_ROWS])
+
     def _near(self, found: NotProved) -> Iterator[Tables]:
-        """The rows of a model, each once and twice."""
-        rows = [[row for of, row in found.rows if of == name] for name in self.programs.names]
+        """The rows of a model."""
+        return self._tables(found.rows)
+
+    def _tables(self, named: Sequence[tuple[str, Row]]) -> Iterator[Tables]:
+        """These rows, each once and twice."""
+        rows = [[row for of, row in named if of == name] for name in self.programs.names]
         for place, each in enumerate(self.question.inputs):
             if isinstance(each, TableInput):
                 made = [as_row(row, each.fields) for row in rows[place]]
