@@ -207,7 +207,10 @@ def _within(inner: Bag, outer: Bag, ask: Ask) -> Difference | None:
 
 
 def _exists(term: Term, row: Row) -> Truth:
-    """Whether a term makes this row, from whatever rows."""
+    """Whether a term makes this row, from whatever rows. The row may be made of variables that the term has, too."""
     bound = [constant for one in term.over for constant in constants(one.row)]
-    there = conjunction((*facts_of(term.over), term.guard, same(term.row, row)))
-    return z3.Exists(bound, there) if bound else there
+    pairs = [(constant, z3.FreshConst(constant.sort(), "some")) for constant in bound]
+    there = conjunction((*facts_of(term.over), term.guard))
+    made = renamed(term.row, pairs) if pairs else term.row
+    there = conjunction((z3.substitute(there, *pairs) if pairs else there, same(made, row)))
+    return z3.Exists([fresh for _, fresh in pairs], there) if pairs else there

@@ -31,8 +31,22 @@ from streamtight.solver.normal import (
 )
 from streamtight.solver.summaries import Application, Summaries, applications
 from streamtight.solver.symbolic.read import explore
+from streamtight.solver.symbolic.trees import python_value, with_leaves
+from streamtight.solver.symbolic.values import term_of
 from streamtight.solver.terms import Atom, Bag, Group, Meaning, Term
-from streamtight.solver.values import NO, Row, Truth, conjunction, leaves, same, values_in, variable
+from streamtight.solver.values import (
+    NO,
+    Row,
+    Truth,
+    conjunction,
+    fitted,
+    leaves,
+    same,
+    terms_in,
+    type_of,
+    values_in,
+    variable,
+)
 
 Value = Callable[[Aggregate], Any]
 RelationOf = Callable[[Any], tuple[str, Relation] | None]
@@ -70,6 +84,24 @@ class Outcome:
     result: Any
     raised: Exception | None
     aggregates: tuple[Known, ...]
+
+    def is_taken(self, values: Sequence[Any]) -> bool:
+        """Whether this is what happens if the aggregates have these values."""
+        if len(values) != len(self.aggregates):
+            return False
+        return bool(z3.is_true(z3.simplify(z3.substitute(self.guard, *self._pairs(values)))))
+
+    def result_at(self, values: Sequence[Any]) -> Any:
+        """The result, if the aggregates have these values."""
+        pairs = self._pairs(values)
+        return with_leaves(self.result, lambda leaf: python_value(z3.simplify(z3.substitute(term_of(leaf), *pairs))))
+
+    def _pairs(self, values: Sequence[Any]) -> list[tuple[Any, Any]]:
+        return [
+            pair
+            for known, value in zip(self.aggregates, values, strict=True)
+            for pair in zip(terms_in(known.value), fitted(value, type_of(known.value)), strict=True)
+        ]
 
 
 class Equivalence:

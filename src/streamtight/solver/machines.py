@@ -81,7 +81,10 @@ def always(machines: Sequence[Machine], claim: Truth, *, given: Sequence[Truth] 
 
 def is_synchronous(pair: Sequence[Machine], *, budget: Budget) -> bool:
     """Whether for any two rows there is one that does to both machines, from their starts, what the two do in turn."""
-    [atom] = _atoms(pair)
+    atoms = _atoms(pair)
+    if len(atoms) != 1:
+        return False
+    [atom] = atoms
     u, v, w = (Variable(atom, variable(atom.type, f"?{name}")) for name in "uvw")
 
     def after(machine: Machine, row: Variable, state: Sequence[Any]) -> list[Any]:

@@ -221,7 +221,7 @@ class Narrowing:
         name = (one.atom.name, z3.substitute(asked, *plain).sexpr())
         if name not in self._made:
             kept = []
-            for inner in one.atom.inner.terms:
+            for inner in (apart(each, self.meaning) for each in one.atom.inner.terms):
                 pairs = list(zip(constants(one.row), fitted(inner.row, one.atom.type), strict=True))
                 kept.append(replace(inner, guard=conjunction((inner.guard, z3.substitute(asked, *pairs)))))
             made = self.meaning.atom(name, one.atom.name, one.atom.type, one.atom.relation, Bag(tuple(kept)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -148,6 +150,72 @@ def with_own_sum(rare: bool) -> Program:
     return program
 
 
+def apart(rare: bool) -> Program:
+    """Two narrowings of one distinct relation must not share what they are made of."""
+
+    def one(d: Any) -> Any:
+        return d.filter(lambda p: p[0] - 123000 == 456 and p[1] - 123000 != 456)
+
+    def other(d: Any) -> Any:
+        return d.filter(lambda p: p[1] - 123000 == 456 and p[0] - 123000 != 456)
+
+    def program(r: Any) -> Any:
+        pairs = r.cartesian(r).distinct()
+        return one(pairs).union(other(pairs)) if rare else one(pairs)
+
+    return program
+
+
+def bound_late(r: Any) -> Any:
+    return [r.map(lambda x: (x, k)).reduceByKey(operator.add) for k in (1, 2)][0]  # noqa: B023, RUF015 - that is the point
+
+
+CHECKS = {"int": isinstance}
+
+
+def by_table(rare: bool) -> Program:
+    def program(r: Any) -> Any:
+        n = r.count()
+        return (n if not rare or n < 1000 else 7) if CHECKS["int"](n, int) else 0
+
+    return program
+
+
+@functools.singledispatch
+def dispatched(value: Any) -> Any:
+    return 0
+
+
+@dispatched.register
+def _(value: int) -> Any:
+    return value
+
+
+class Swallow(contextlib.ContextDecorator):
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> bool:
+        return True
+
+
+def swallowed_by_a_library(r: Any) -> Any:
+    out = [r.filter(lambda x: False)]
+    Swallow()(lambda: out.append(r.zipWithIndex().map(lambda p: p[0])))()
+    return out[-1]
+
+
+def made_point(number: int) -> Any:
+    @dataclasses.dataclass(frozen=True)
+    class Made:
+        x: int
+
+    return Made
+
+
+ONE, OTHER = made_point(1), made_point(2)
+
+
 LOOK_EQUAL: dict[str, tuple[Program, Program, tuple[Any, ...]]] = {
     "a sum beside the rows": (with_sum(False), with_sum(True), (int,)),
     "sums of a key beside its rows": (with_own_sum(False), with_own_sum(True), ((int, int),)),
@@ -160,6 +228,23 @@ LOOK_EQUAL: dict[str, tuple[Program, Program, tuple[Any, ...]]] = {
         lambda a, b: a.map(lambda x: ((), x)).subtractByKey(b.filter(is_rare).map(lambda x: ((), ())).distinct()),
         lambda a, b: a.filter(lambda x: False).map(lambda x: ((), x)),
         (int, int),
+    ),
+    "two parts of one distinct relation": (apart(True), apart(False), (int,)),
+    "a variable that is bound late": (bound_late, lambda r: r.map(lambda x: (x, 2)).reduceByKey(operator.add), (int,)),
+    "a class by a table of functions": (by_table(False), by_table(True), (int,)),
+    "a class by dispatch": (lambda r: dispatched(r.count()), lambda r: 0 * r.count(), (int,)),
+    "a refusal that a library swallows": (swallowed_by_a_library, lambda r: r.filter(lambda x: False), (int,)),
+    "two classes of one name": (
+        lambda r: r.filter(is_rare).map(ONE).subtract(r.map(OTHER)).count(),
+        lambda r: 0 * r.count(),
+        (int,),
+    ),
+    "partitions by an aggregate": (lambda r: r.repartition(1000 - r.count()).count(), lambda r: r.count(), (int,)),
+    "no partitions": (lambda r: r.distinct(1 - r.filter(is_rare).count()), lambda r: r.distinct(), (int,)),
+    "a checkpoint, which gives nothing": (
+        lambda r: r.count() if r.localCheckpoint() is None else 0,
+        lambda r: 0 * r.count(),
+        (int,),
     ),
     "a refusal that is swallowed": (swallowing, lambda r: r.filter(lambda x: False), (int,)),
     "a return that hides a refusal": (returning_anyway, lambda r: r.filter(lambda x: False), (int,)),

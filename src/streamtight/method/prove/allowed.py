@@ -141,6 +141,40 @@ class Captured:
         return found
 
 
+class Snapshot:
+    """What a function has captured, and what was in it, when it was handed over."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.function = function
+        self._before = [(name, value, _copied(value)) for name, value in _all_captured(function)]
+
+    def changed(self) -> str | None:
+        """The name of the first variable that is not as it was."""
+        now = _all_captured(self.function)
+        if len(now) != len(self._before):
+            return "what"
+        for (name, value, copy_), (_, other) in zip(self._before, now, strict=True):
+            if value is not other or (copy_ is not None and not _is_equal(other, copy_)):
+                return name
+        return None
+
+
+def _copied(value: Any) -> Any:
+    if not isinstance(value, list | dict | set | bytearray):
+        return None
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # what cannot be copied is not watched
+        return None
+
+
+def _all_captured(function: types.FunctionType, depth: int = 3) -> list[tuple[str, Any]]:
+    """What a function has captured, and what the functions among that have."""
+    found = _captured(function)
+    inner = [value for _, value in found if isinstance(value, types.FunctionType) and depth]
+    return found + [pair for value in inner for pair in _all_captured(value, depth - 1)]
+
+
 def _is_equal(one: Any, other: Any) -> bool:
     try:
         return bool(one == other)

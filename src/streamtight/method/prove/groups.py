@@ -510,10 +510,8 @@ def _elements(sides: Sides, noted: _Noted, place: Place, side: int) -> Iterator[
     yield met, _Shape(lambda row: row[0][0][0], in_order, lambda row: row[0][0][1], side)
     alone = Matching(pairs, sides[other], lambda row, pair: row[0][0] == pair[0], False, place)
     own_answers: Function = lambda row: row[1][1:]  # noqa: E731
-    yield (
-        alone,
-        _Shape(lambda row: row[0][0], (own_answers, None) if side == 0 else (None, own_answers), lambda row: row[0][1]),
-    )
+    alone_answers = (own_answers, None) if side == 0 else (None, own_answers)
+    yield alone, _Shape(lambda row: row[0][0], alone_answers, lambda row: row[0][1], side)
 
 
 def key_of_pair(pair: Any) -> Any:

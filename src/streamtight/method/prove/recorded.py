@@ -6,12 +6,15 @@ program decides something by such a value, it is run once for each answer.
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from streamtight.errors import UnsupportedError
+from streamtight.method.prove.allowed import Snapshot
 from streamtight.method.prove.groups import Groups, key_of_pair
 from streamtight.method.prove.records import (
     Shape,
@@ -50,7 +53,7 @@ from streamtight.program.relation import (
     Union,
 )
 from streamtight.solver.symbolic.admit import Composed
-from streamtight.solver.symbolic.values import Counted
+from streamtight.solver.symbolic.values import Counted, Symbolic
 
 Value = Callable[[Aggregate], Any]
 """What stands for the value of an aggregate."""
@@ -79,6 +82,75 @@ _REFUSED = {
 }
 
 
+class _Notes:
+    """What is noted while a program is run."""
+
+    def __init__(self) -> None:
+        self.calculated: list[tuple[Any, Relation]] = []
+        """What Spark calculates at once, and of what."""
+        self.functions: list[Snapshot] = []
+        """What the program handed over, and what that had captured then."""
+        self.refusal: UnsupportedError | None = None
+
+
+_notes: list[_Notes] = []
+"""Of the programs that are run at the moment."""
+
+
+def _note(made: Any, relation: Relation) -> None:
+    if _notes:
+        _notes[-1].calculated.append((made, relation))
+
+
+def noted(program: Callable[..., Any], inputs: Sequence[RecordedRDD]) -> Any:
+    """What a program gives.
+
+    What it had calculated and did not use counts as well, if it may raise. What was refused stays refused, whatever the
+    program made of that. And functions must see the same when they are run as when they were handed over: Spark looks
+    at what they captured at a shuffle, or at an action, and nobody wants to know.
+    """
+    notes = _Notes()
+    _notes.append(notes)
+    try:
+        result = program(*inputs)
+        for made, relation in notes.calculated:
+            if made is not result and may_raise(relation):
+                _count(relation, made._value)
+        for one in notes.functions:
+            if (name := one.changed()) is not None:
+                _refuse(one.function.__name__, f"that {name}, which it captured, stays as it is")
+        return result
+    finally:
+        _notes.pop()
+        if notes.refusal is not None:
+            raise notes.refusal
+
+
+def _noting(cls: type) -> type:
+    """The class, whose methods note the functions that they are given, and what they refuse."""
+    for name, method in list(vars(cls).items()):
+        if isinstance(method, types.FunctionType) and name not in ("__init__", "__getattr__"):
+            setattr(cls, name, _noting_method(method))
+    return cls
+
+
+def _noting_method(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def noting(*given: Any, **named: Any) -> Any:
+        if _notes:
+            functions = (each for each in (*given[1:], *named.values()) if isinstance(each, types.FunctionType))
+            _notes[-1].functions += map(Snapshot, functions)
+        try:
+            return method(*given, **named)
+        except UnsupportedError as error:
+            if _notes:
+                _notes[-1].refusal = _notes[-1].refusal or error
+            raise
+
+    return noting
+
+
+@_noting
 class Collected(Counted):
     """The rows of a relation on the driver: a "list", an "ordered" list or a "dict". Whether there are any is known."""
 
@@ -141,6 +213,7 @@ class Collected(Counted):
     __lt__ = __le__ = __gt__ = __ge__ = _used
 
 
+@_noting
 class Taken(Collected):
     """Some rows, of which only is known how many: which ones Spark takes is not fixed."""
 
@@ -168,6 +241,7 @@ class Taken(Collected):
         )
 
 
+@_noting
 class Ordered(Collected):
     """The first rows in an order: how many they are, and the first of them, is known."""
 
@@ -205,28 +279,20 @@ def _count(relation: Relation, value: Value) -> Any:
     return value(Aggregate(relation, Total(lambda row: 1, name="count"), _place("count")))
 
 
-_noted: list[list[tuple[Any, Relation]]] = []
-"""Of each program that is run: what Spark calculates at once, and of what."""
+def _free(rdd: RecordedRDD, name: str, given: Sequence[Any]) -> RecordedRDD | None:
+    """What a method gives that does not change the rows, if it is called so that Spark does not raise."""
+    _require_parts(name, *given)
+    return None if name in ("checkpoint", "localCheckpoint") else rdd
 
 
-def _note(made: Any, relation: Relation) -> None:
-    if _noted:
-        _noted[-1].append((made, relation))
+def _require_parts(name: str, *numbers: Any) -> None:
+    """Refuse what is no number of partitions, or none that is known: Spark may raise, or lose all rows."""
+    for number in numbers:
+        if isinstance(number, Symbolic) or (isinstance(number, int) and not isinstance(number, bool) and number < 1):
+            _refuse(name, f"a number from 1 that is known, not {number if isinstance(number, int) else 'an aggregate'}")
 
 
-def noted(program: Callable[..., Any], inputs: Sequence[RecordedRDD]) -> Any:
-    """What a program gives. What it had calculated and did not use counts as well, if it may raise."""
-    _noted.append([])
-    try:
-        result = program(*inputs)
-        for made, relation in _noted[-1]:
-            if made is not result and may_raise(relation):
-                _count(relation, made._value)
-        return result
-    finally:
-        _noted.pop()
-
-
+@_noting
 class RecordedRDD:
     """An RDD that notes what is done with it."""
 
@@ -244,8 +310,11 @@ class RecordedRDD:
 
     def __getattr__(self, name: str) -> Any:
         if name in _FREE:
-            return lambda *_, **__: self
-        return _refuse(name, _REFUSED.get(name, "a meaning that is not known"))
+            return lambda *given, **named: _free(self, name, [*given, *named.values()])
+        return self._unknown(name)
+
+    def _unknown(self, name: str) -> NoReturn:
+        _refuse(name, _REFUSED.get(name, "a meaning that is not known"))
 
     def __iter__(self) -> NoReturn:
         _refuse("iter", "rows one by one")
@@ -308,22 +377,26 @@ class RecordedRDD:
     __add__ = union
 
     def join(self, other: RecordedRDD, numPartitions: int | None = None) -> RecordedRDD:  # noqa: N803
+        _require_parts("join", numPartitions)
         place = _place("join")
         return self._made(self._joined(other, place), shape=self._shape_joined(other, place))
 
     def leftOuterJoin(self, other: RecordedRDD, numPartitions: int | None = None) -> RecordedRDD:  # noqa: N802, N803
+        _require_parts("leftOuterJoin", numPartitions)
         place = _place("leftOuterJoin")
         shape = self._shape_joined(other, place)
         rows = Union(self._joined(other, place), _padded(self.relation, other.relation, _right_none, place), place)
         return self._made(rows, shape=shape)
 
     def rightOuterJoin(self, other: RecordedRDD, numPartitions: int | None = None) -> RecordedRDD:  # noqa: N802, N803
+        _require_parts("rightOuterJoin", numPartitions)
         place = _place("rightOuterJoin")
         shape = self._shape_joined(other, place)
         rows = Union(self._joined(other, place), _padded(other.relation, self.relation, _left_none, place), place)
         return self._made(rows, shape=shape)
 
     def fullOuterJoin(self, other: RecordedRDD, numPartitions: int | None = None) -> RecordedRDD:  # noqa: N802, N803
+        _require_parts("fullOuterJoin", numPartitions)
         place = _place("fullOuterJoin")
         shape = self._shape_joined(other, place)
         left = Union(self._joined(other, place), _padded(self.relation, other.relation, _right_none, place), place)
@@ -341,15 +414,18 @@ class RecordedRDD:
         return together(key, together(part(shapes[0], 1), part(shapes[1], 1)))
 
     def subtract(self, other: RecordedRDD, numPartitions: int | None = None) -> RecordedRDD:  # noqa: N803
+        _require_parts("subtract", numPartitions)
         place = _place("subtract")
-        require_keys(self._shape, place)
+        require_keys(require_same(self._shape, _other(other, "subtract")._shape, place), place)
         kept = Matching(self.relation, _other(other, "subtract").relation, operator.eq, False, place)
         return self._made(kept, shape=self._shape, unique_keys=self._unique_keys)
 
     def subtractByKey(self, other: RecordedRDD, numPartitions: int | None = None) -> RecordedRDD:  # noqa: N802, N803
+        _require_parts("subtractByKey", numPartitions)
         place = _place("subtractByKey")
         for each in (self, _other(other, "subtractByKey")):
             each._require_pairs(place)
+        require_same(part(self._shape, 0), part(other._shape, 0), place)
         kept = Matching(self.relation, other.relation, _same_key, False, place)
         pairs = Each(kept, _index_pair, How.MAP, place)
         shape = together(part(self._shape, 0), part(self._shape, 1))
@@ -362,13 +438,14 @@ class RecordedRDD:
         return self._made(Distinct(both, place), shape=self._shape)
 
     def distinct(self, numPartitions: int | None = None) -> RecordedRDD:  # noqa: N803
+        _require_parts("distinct", numPartitions)
         require_keys(self._shape, _place("distinct"))
         return self._made(Distinct(self.relation, _place("distinct")), shape=self._shape)
 
     # -- by key ------------------------------------------------------------------------------------------------------
 
     def reduceByKey(self, func: Function, numPartitions: Any = None, partitionFunc: Any = None) -> RecordedRDD:  # noqa: N802, N803
-        _no_partitioner("reduceByKey", partitionFunc)
+        _no_partitioner("reduceByKey", numPartitions, partitionFunc)
         return self._reduced_by_key(func, _second, part(self._shape, 1), _place("reduceByKey"))
 
     def _reduced_by_key(self, func: Function, value: Function, shape: Shape, place: Place) -> RecordedRDD:
@@ -446,6 +523,7 @@ class RecordedRDD:
         return RecordedGroups(Groups((keyed.relation,), place, (keyed._shape,)), self._value, unique_keys=True)
 
     def cogroup(self, other: RecordedRDD, numPartitions: int | None = None) -> RecordedGroups:  # noqa: N803
+        _require_parts("cogroup", numPartitions)
         place = _place("cogroup")
         shapes = [each._require_pairs(place)._shape for each in (self, _other(other, "cogroup"))]
         require_same(part(shapes[0], 0), part(shapes[1], 0), place)
@@ -504,6 +582,7 @@ class RecordedRDD:
         return self._aggregate(Fold(None, called, called, needs_row=True, name="reduce"), self._shape)
 
     def treeReduce(self, f: Function, depth: int = 2) -> Any:  # noqa: N802
+        _require_parts("treeReduce", depth)
         return self.reduce(f)
 
     def fold(self, zeroValue: Any, op: Function) -> Any:  # noqa: N803
@@ -513,6 +592,7 @@ class RecordedRDD:
         return self._aggregate(*_fold(zeroValue, seqOp, combOp, self._shape, "aggregate"))
 
     def treeAggregate(self, zeroValue: Any, seqOp: Function, combOp: Function, depth: int = 2) -> Any:  # noqa: N802, N803
+        _require_parts("treeAggregate", depth)
         return self._aggregate(*_fold(zeroValue, seqOp, combOp, self._shape, "treeAggregate"))
 
     def _require_row(self, name: str) -> None:
@@ -562,6 +642,7 @@ class RecordedRDD:
     # -- sorted ------------------------------------------------------------------------------------------------------
 
     def sortBy(self, keyfunc: Function, ascending: bool = True, numPartitions: int | None = None) -> RecordedSorted:  # noqa: N802, N803
+        _require_parts("sortBy", numPartitions)
         return self._sorted(keyfunc, ascending, "sortBy")
 
     def sortByKey(  # noqa: N802
@@ -573,10 +654,11 @@ class RecordedRDD:
         if keyfunc is not None:
             # Spark compares results of the function with keys to find the partition of a row.
             _refuse("sortByKey", "a keyfunc, by which Spark does not sort across partitions; sortBy does")
+        _require_parts("sortByKey", numPartitions)
         return self.partitionBy(None)._sorted(_key, ascending, "sortByKey")
 
     def partitionBy(self, numPartitions: int | None, partitionFunc: Function | None = None) -> RecordedRDD:  # noqa: N802, N803
-        _no_partitioner("partitionBy", partitionFunc)
+        _no_partitioner("partitionBy", numPartitions, partitionFunc)
         return self._each(lambda pair: (key_of_pair(pair), pair[1]), How.MAP, "partitionBy", keeps_keys=True)
 
     def _sorted(self, key: Function, ascending: object, name: str) -> RecordedSorted:
@@ -590,6 +672,7 @@ class RecordedRDD:
         return RecordedSorted(made, key, descending=not ascending)
 
 
+@_noting
 class RecordedSorted(RecordedRDD):
     """An RDD that was sorted. What is made of it row by row has no order that would be noted."""
 
@@ -600,6 +683,7 @@ class RecordedSorted(RecordedRDD):
 
     def coalesce(self, numPartitions: int, shuffle: bool = False) -> RecordedRDD:  # noqa: N803
         """The same rows, in whatever order."""
+        _require_parts("coalesce", numPartitions)
         return self._made(self.relation, shape=self._shape, unique_keys=self._unique_keys)
 
     def repartition(self, numPartitions: int) -> RecordedRDD:  # noqa: N803
@@ -618,6 +702,7 @@ class RecordedSorted(RecordedRDD):
         return self._aggregate(_picked(called, "first", greatest=self._descending), self._shape)
 
 
+@_noting
 class RecordedGroups(RecordedRDD):
     """An RDD with groups in its rows. What is known of them is what functions ask for."""
 
@@ -709,6 +794,7 @@ def _picked(key: Function, name: str, *, greatest: bool) -> Fold:
 
 def _no_partitioner(name: str, *given: Any) -> None:
     """Refuse a function that says where rows go: it may raise."""
+    _require_parts(name, *given)
     if any(callable(one) for one in given):
         _refuse(name, "a partitionFunc, which may raise; leave it out, the rows are the same")
 

@@ -85,8 +85,16 @@ def flattened(tree: Any) -> Any:
     return tuple(map(flattened, tree)) if type(tree) is tuple else tree
 
 
+_named_alike: dict[str, list[type]] = {}
+
+
 def _name(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+    """A name that no other class has; a function may make many of one name."""
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    known = _named_alike.setdefault(name, [])
+    if cls not in known:
+        known.append(cls)
+    return f"{name}#{known.index(cls)}"
 
 
 def rebuilt(row: Any, shape: Shape) -> Any:

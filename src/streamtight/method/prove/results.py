@@ -93,6 +93,11 @@ def _is_value(given: Any) -> bool:
     return given is None or isinstance(given, _VALUES) or dataclasses.is_dataclass(given)
 
 
+def holds_float(value: Any) -> bool:
+    """Whether there is a float in it."""
+    return isinstance(value, float) or (isinstance(value, tuple | list) and any(map(holds_float, value)))
+
+
 def same_rows(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether these are the same bag of rows."""
     if len(one) != len(other):
