@@ -42,12 +42,31 @@ spark.stop()
 """
 
 
+STREAM = """\
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+
+
+def replace(batch, batch_id):
+    batch.write.mode("overwrite").parquet(f"rows/{batch_id}")
+
+
+def append(batch, batch_id):
+    batch.write.mode("append").parquet("rows")
+
+
+rates = spark.readStream.format("rate").load()
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "job.py").write_text(SCRIPT)
     (tmp_path / "clean.py").write_text(SCRIPT.split("latest(rows)")[0] + 'total(rows).write.parquet("totals")\n')
     (tmp_path / "nothing.py").write_text("x = 1\n")
     (tmp_path / "raises.py").write_text("1 / 0\n")
+    (tmp_path / "broken.py").write_text("def latest(df:\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -67,7 +86,7 @@ def test_a_script_is_read_without_its_writes(folder: Path) -> None:
         "job.py:23: NO_WATERMARK",
         "job.py:24: MODE_COUNTS_TWICE",
     ]
-    assert sorted(path.name for path in folder.iterdir()) == ["clean.py", "job.py", "nothing.py", "raises.py"]
+    assert {path.suffix for path in folder.iterdir()} == {".py"}
 
 
 def test_a_clean_script_ends_with_0(folder: Path) -> None:
@@ -102,24 +121,54 @@ def test_sarif_has_the_lines(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("write", "rules"),
     [
-        ["job.py:latest"],
-        ["job.py:no_such", "--input", "table[k: int]"],
-        ["no_such.py"],
-        ["raises.py"],
-        ["job.py:latest", "--input", "table[k: int]", "--gives", "sideways"],
-        ["job.py:latest", "--input", "table[k: int]", "--gives", "same(v)"],
-        ["job.py:total", "--input", "table[k: int]"],
-        ["job.py:latest", "--input", "table[k: int]", "--format", "xml"],
-        ["job.py:latest", "--input", "rdd[int]", "--input", "table[k: int]"],
+        ('outputMode("append").foreachBatch(append)', ["SINK_APPENDS_AGAIN"]),
+        ('outputMode("update").foreachBatch(append)', ["SINK_APPENDS_AGAIN", "MODE_COUNTS_TWICE"]),
+        ('outputMode("update").foreachBatch(replace)', []),
     ],
-    ids=str,
+    ids=["appends", "appends changes", "replaces"],
 )
-def test_a_wrong_question_ends_with_3(folder: Path, arguments: list[str]) -> None:
-    code, told = run(*arguments)
+def test_where_a_stream_goes_is_read_too(folder: Path, write: str, rules: list[str]) -> None:
+    (folder / "stream.py").write_text(f"{STREAM}rates.writeStream.{write}.start()\n")
 
-    assert (code, told) == (3, "")
+    code, told = run("stream.py")
+
+    assert [line.split(" (")[0].split(": ")[1] for line in told.splitlines()] == rules
+    assert code == (2 if rules else 0)
+
+
+TABLE = ["--input", "table[k: int]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["job.py:latest"], "--input 'table[k: int, v: int?]'"),
+        (["job.py:no_such", *TABLE], "job.py:latest"),
+        (["no_such.py"], "its path from this folder"),
+        (["no_such.py:latest", *TABLE], "its path from this folder"),
+        (["raises.py"], "ZeroDivisionError"),
+        (["broken.py"], "SyntaxError"),
+        (["broken.py:latest", *TABLE], "SyntaxError"),
+        (["job.py:latest", "--input", "table[k: int"], "table[k: int, v: int?]"),
+        (["job.py:latest", *TABLE, "--sample", "rows.csv"], "--input for each table"),
+        (["job.py:latest", "--sample", "no_such.csv"], "no_such.csv"),
+        (["job.py:latest", *TABLE, "--gives", "sideways"], "--gives 'same(user)'"),
+        (["job.py:latest", *TABLE, "--gives", "same(v)"], "columns of the result"),
+        (["job.py:latest", *TABLE, *TABLE], "latest"),
+        (["job.py:total", *TABLE], "columns that it needs"),
+        (["job.py:latest", *TABLE, "--format", "xml"], "--format json"),
+        (["job.py:latest", *TABLE, "--mode", "often"], "mode='batch'"),
+        (["job.py:latest", "--input", "rdd[int]", *TABLE], "RDDs alone"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_a_wrong_question_ends_with_3_and_says_what_to_do(folder: Path, arguments: list[str], told: str) -> None:
+    result = CliRunner().invoke(app, ["lint", *arguments])
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert told in result.stderr
 
 
 def test_a_script_that_writes_nothing_is_not_called_fine(folder: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from streamtight.errors import GraphError, SchemaError
 from streamtight.program.operators import (
@@ -204,6 +204,8 @@ class _Working(_Part, Generic[Op]):
         self._operator = operator
         self._on = self._ways[0]
         self._items = operator.gives.between.kinds
+        self._key: Any = None
+        """Of the item, or of the state, that is being worked on."""
         self._emit = self._checked()
 
     def _checked(self) -> Emit:
@@ -214,7 +216,24 @@ class _Working(_Part, Generic[Op]):
                 self._refuse(event)
             on(event)
 
-        return emit
+        def emit_in_order(event: Event) -> None:
+            if not isinstance(event, Event) or event[0] not in kinds:
+                self._refuse(event)
+            if key_of(event, fields) != self._key:
+                self._refuse_key(event)
+            on(event)
+
+        fields = self._operator.key if isinstance(self._operator, Operator) else ()
+        is_ordered = isinstance(self._operator, Stateless | KeyedOrdered) and self._operator.keeps_order is not None
+        return emit_in_order if is_ordered else emit
+
+    def _refuse_key(self, event: Event) -> NoReturn:
+        raise SchemaError(
+            f"{self._operator.name} emits",
+            needed=f"an event with the {', '.join(self._operator.key)} that it was given, {self._key!r}",  # type: ignore[union-attr]
+            came=repr(event),
+            hint="keep the key, or give an unordered stream: gives=U(...)",
+        )
 
     def _refuse(self, event: object) -> None:
         raise SchemaError(
@@ -248,8 +267,13 @@ class _Stateless(_Working[Stateless]):
         self._on_item, self._on_marker = operator.on_item, operator.on_marker if is_first else None
 
     def _item(self) -> Feed:
-        on_item, emit = self._on_item, self._emit
-        return lambda event: on_item(event, emit)
+        on_item, emit, fields = self._on_item, self._emit, self._operator.key
+
+        def feed_in_order(event: Event) -> None:
+            self._key = key_of(event, fields)
+            on_item(event, emit)
+
+        return feed_in_order if fields else lambda event: on_item(event, emit)
 
     def _marker(self, event: Event) -> None:
         if self._on_marker is not None:
@@ -285,7 +309,7 @@ class _Ordered(_Keyed[KeyedOrdered]):
 
         def feed(event: Event) -> None:
             state = self.state
-            key = key_of(event, fields)
+            self._key = key = key_of(event, fields)
             state[key] = on_item(state[key] if key in state else new(), event, emit)
 
         return feed
@@ -294,6 +318,7 @@ class _Ordered(_Keyed[KeyedOrdered]):
         on_marker, forget = self._operator.on_marker, self._operator.forget
         state, emit = self.state, self._emit
         for key in list(state):
+            self._key = key
             state[key] = on_marker(state[key], key, event, emit)
             if forget is not None and forget(state[key]):
                 del state[key]

@@ -36,7 +36,7 @@ from streamtight.stream.schema import PartitionBy, Seq, Sync
 
 Final = Kind("StreamtightFinal", part=int, key=bytes, value=bytes)
 """What the run of a key ended with."""
-Made = Kind("StreamtightMade", event=object)
+Made = Kind("StreamtightMade", part=int, key=bytes, event=object)
 """What the run of a key gave: wrapped, since events of its kind may also come in."""
 
 
@@ -150,8 +150,11 @@ class _Runs:
 
     def on_item(self, state: State | None, item: Event, emit: Emit) -> State:
         state = [self._part.x, {}] if state is None else state
-        for event in self._part.of._step(state, item):
-            emit(Made(event))
+        given = self._part.of._step(state, item)
+        if given:
+            key = pickle.dumps(self._part.of._key_of(item))
+            for event in given:
+                emit(Made(self._number, key, event))
         return state
 
     def on_marker(self, state: State | None, _: Any, marker: Event, emit: Emit) -> State | None:
@@ -159,9 +162,10 @@ class _Runs:
             return state
         for key, run in state[1].items():
             value, events = self._part.of.sub._end(run)
+            pickled = pickle.dumps(key)
             for event in self._part.of._keeping(key, events):
-                emit(Made(event))
-            emit(Final(self._number, pickle.dumps(key), pickle.dumps(value)))
+                emit(Made(self._number, pickled, event))
+            emit(Final(self._number, pickled, pickle.dumps(value)))
         return None
 
 
@@ -200,6 +204,7 @@ class _Root:
         if item.kind is Final:
             self._gather(state, item)
         elif item.kind is Made:
+            self._require_begun_alike(state, item.part, pickle.loads(item.key))  # noqa: S301 - from our own operator
             emit(item.event)
         else:
             for event in self._transformer._step(state, item):
@@ -214,8 +219,14 @@ class _Root:
 
     def _gather(self, state: State, final: Event) -> None:
         part = self._parts[final.part]
-        x, finals = _at(state, part.way)
         key, value = pickle.loads(final.key), pickle.loads(final.value)  # noqa: S301 - from our own operator
+        self._require_begun_alike(state, final.part, key)
+        _at(state, part.way)[1][key] = value
+
+    def _require_begun_alike(self, state: State, number: int, key: Event) -> None:
+        """Raise, before anything of it comes out, if the run of a key should have begun otherwise."""
+        part = self._parts[number]
+        x = _at(state, part.way)[0]
         if x != part.x and _begun(part.of, x, key) != _begun(part.of, part.x, key):
             raise SchemaError(
                 f"spread: {part.of.path}",
@@ -223,7 +234,6 @@ class _Root:
                 came=f"{x!r}, from what happened before, with which they begin otherwise",
                 hint="an init that does not use x; or transformer.start(x), which runs in one place",
             )
-        finals[key] = value
 
 
 def _begun(part: Partitioned, x: Any, key: Event) -> Any:

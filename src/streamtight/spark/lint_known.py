@@ -33,7 +33,8 @@ FLOATING = {
     "RegrSYY", "RegrReplacement",
 }  # fmt: skip
 ONE_OF = {"First", "Last", "AnyValue", "NthValue"}
-BY = {"MaxBy": "orderingExpr", "MinBy": "orderingExpr"}
+BY = {"MaxBy", "MinBy"}
+COLLECT = {"CollectList", "CollectSet", "Collect"}
 ROUGH = {"ApproximatePercentile", "HistogramNumeric", "ApproxTopK", "Histogram"}
 NAMES = {
     "CollectList": "collect_list", "CollectSet": "collect_set", "First": "first", "Last": "last",
@@ -46,6 +47,7 @@ NAMES = {
     "FlatMapGroupsInArrow": "applyInArrow", "ApproximatePercentile": "percentile_approx", "Offset": "offset",
     "Tail": "tail", "Join": "join", "Union": "union", "MapInPandas": "mapInPandas", "MapInArrow": "mapInArrow",
     "PythonMapInArrow": "mapInArrow", "HistogramNumeric": "histogram_numeric", "LocalTimestamp": "localtimestamp",
+    "Mode": "mode",
 }  # fmt: skip
 
 KEEPS_ELEMENTS = {
@@ -58,22 +60,18 @@ ONLY_ELEMENTS = {
     "Size", "ArraySize", "SortArray", "ArrayMin", "ArrayMax", "ArrayContains", "ArraysOverlap", "IsNull", "IsNotNull",
 }  # fmt: skip
 """Their result depends on the elements alone."""
+KEEPS_PLACES = {"ArrayTransform", "ArrayFilter"}
+EACH_ELEMENT = {*KEEPS_PLACES, "ArrayExists", "ArrayForAll"}
+"""Functions that are given a function of one element, and maybe of its place."""
 GENERATORS = {"Explode", "PosExplode", "Inline", "Stack", "JsonTuple", "ExplodeMap"}
+ROW_FOR_EACH = {"Explode", "PosExplode", "Inline"}
+"""Those that make a row of each element, whatever its place."""
 RANKS = {"Rank", "DenseRank", "PercentRank", "CumeDist"}
 NUMBERED = {"RowNumber", "NTile"}
 NEIGHBOURS = {"Lag", "Lead"}
 COMMUTATIVE = {"Add", "Multiply", "Greatest", "Least", "And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
 MERGES = {"Sum": "Sum", "Count": "Sum", "Min": "Min", "Max": "Max", "BoolAnd": "BoolAnd", "BoolOr": "BoolOr"}
 """How the results of parts of a group are merged to that of the whole."""
-INTEGERS = {
-    "Length", "OctetLength", "BitLength", "Size", "ArraySize", "Year", "Month", "DayOfMonth", "DayOfYear",
-    "DayOfWeek", "WeekDay", "WeekOfYear", "Quarter", "Hour", "Minute", "Second", "DateDiff", "XxHash64",
-    "Murmur3Hash", "Crc32", "UnixTimestamp", "ToUnixTimestamp", "UnixSeconds", "UnixMillis", "UnixMicros", "UnixDate",
-    "Floor", "Ceil", "Ascii", "BitwiseCount", "StringInstr", "StringLocate", "Levenshtein", "IntegralDivide",
-    "ArrayPosition", "LengthOfJsonArray", "RegExpCount", "RegExpInStr", "FindInSet", "ShiftLeft", "ShiftRight",
-    "Count", "Rank", "DenseRank", "RowNumber",
-}  # fmt: skip
-"""Functions whose result is an integer, or as exact as one."""
 ROW_BY_ROW = (100, 101)
 """Types of Python functions that see one row."""
 PASSED = {"SubqueryAlias", "View", "ResolvedHint", "CollectMetrics", "LocalLimit", "Subquery", "WatermarkPropagator"}

@@ -174,7 +174,8 @@ def read_script(path: Path, spark: SparkSession) -> Script:
             plan_of(one.frame, spark),
             one.frame.columns,
             lines=lines,
-            is_input=lambda node: node["rdd"] in own or bool(node.get("isStreaming")),
+            inputs=own,
+            keys={},
             is_known=is_spark_class(spark),
             mode=one.mode,
         )

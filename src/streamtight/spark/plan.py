@@ -32,8 +32,11 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
 
 /** Writes an analysed plan as JSON: every node with its class, its named arguments and where the user wrote it. */
 public class PlanWriter {
@@ -107,6 +110,9 @@ public class PlanWriter {
     if (node.getClass().getSimpleName().equals("PythonUDF")) {
       writeCommand((scala.Product) node);
     }
+    if (node instanceof Expression && isResolved(node)) {
+      writeType((Expression) node);
+    }
     text.append(',');
     writeArguments((scala.Product) node);
     if (node.getClass().getSimpleName().equals("LocalRelation")) {
@@ -120,6 +126,28 @@ public class PlanWriter {
 
   private static boolean isResolved(TreeNode node) {
     return ((Expression) node).resolved();
+  }
+
+  /** The type of the value, if no argument says it: nested ones by their SQL, which is short. */
+  private void writeType(Expression node) throws Exception {
+    scala.Product product = (scala.Product) node;
+    for (int a = 0; a < product.productArity(); a++) {
+      if (product.productElementName(a).equals("dataType") || product.productElementName(a).equals("type")) {
+        return;
+      }
+    }
+    DataType type;
+    try {
+      type = node.dataType();
+    } catch (Exception e) {
+      return; // a part of a window, for example, has no value
+    }
+    text.append(",\"type\":");
+    if (type instanceof ArrayType || type instanceof MapType || type instanceof StructType) {
+      quote(type.catalogString());
+    } else {
+      write(type);
+    }
   }
 
   private void writeArguments(scala.Product product) throws Exception {

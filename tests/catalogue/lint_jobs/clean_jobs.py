@@ -280,5 +280,38 @@ def in_order_of_all(df: DataFrame) -> DataFrame:
 
 
 @job(events)
+def sums_of_what_is_exact(df: DataFrame) -> DataFrame:
+    parsed = sf.from_json("page", "n bigint")
+    return df.groupBy("user").agg(
+        sf.sum(sf.ceil(sf.col("ms") / 3)).alias("thirds"),
+        sf.sum(sf.round("ms", -1)).alias("tens"),
+        sf.sum(sf.when(sf.col("ms") > 3, sf.length("page")).otherwise(sf.col("ms"))).alias("either"),
+        sf.avg(sf.nvl2("page", sf.lit(1), sf.col("ms"))).alias("known"),
+        sf.sum(sf.element_at(sf.array("ms"), 1)).alias("first"),
+        sf.sum(parsed["n"]).alias("parsed"),
+        sf.sum(sf.try_add("ms", sf.lit(1))).alias("more"),
+    )
+
+
+@job(orders)
+def decimals_folded(df: DataFrame) -> DataFrame:
+    prices, zero = sf.collect_list("price"), sf.lit(0).cast("decimal(20,2)")
+    total = sf.aggregate(prices, zero, lambda total, price: (total + price).cast("decimal(20,2)"))
+    return df.groupBy("user").agg(total.alias("total"))
+
+
+@job(events)
+def totals_of_a_column_with_a_misleading_name(df: DataFrame) -> DataFrame:
+    clicks = sf.collect_list(sf.struct(sf.col("ms").alias("double_clicks")))
+    total = sf.aggregate(clicks, sf.lit(0).cast("bigint"), lambda total, one: total + one["double_clicks"])
+    return df.groupBy("user").agg(total.alias("ms"))
+
+
+@job(events)
+def about_how_many_pages(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.approx_count_distinct("page").alias("pages"))
+
+
+@job(events)
 def meant_so(df: DataFrame) -> DataFrame:
     return df.withColumn("loaded", sf.current_timestamp())  # streamtight: ignore[CLOCK]

@@ -368,3 +368,55 @@ def ranked_at_random(df: DataFrame) -> DataFrame:
 def total_of_a_random_bucket(df: DataFrame) -> DataFrame:
     window = Window.partitionBy(sf.floor(sf.rand() * 2))  # finds RANDOM
     return df.select("user", sf.sum("ms").over(window).alias("ms"))
+
+
+@job(events)
+def sums_of_roots_and_halves(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(
+        sf.sum(sf.sqrt("ms")).alias("roots"),  # finds FLOAT_SUM
+        sf.sum(sf.col("ms") * 0.5).alias("halves"),  # finds FLOAT_SUM
+    )
+
+
+@job(orders)
+def floats_folded_in_a_struct(df: DataFrame) -> DataFrame:
+    prices, zero = sf.collect_list("price"), sf.struct(sf.lit(0.0).cast("float").alias("sum"))  # finds FLOAT_SUM
+    total = sf.aggregate(prices, zero, lambda total, one: sf.struct((total["sum"] + one.cast("float")).alias("sum")))
+    return df.groupBy("user").agg(total.alias("total"))
+
+
+@job(events)
+def products_that_are_rounded_at_every_step(df: DataFrame) -> DataFrame:
+    money = "decimal(10,2)"
+    rates = sf.collect_list((sf.col("ms") / 4).cast(money))  # finds LIST_ORDER
+    product = sf.aggregate(rates, sf.lit(1).cast(money), lambda total, one: (total * one).cast(money))
+    return df.groupBy("user").agg(product.alias("rate"))
+
+
+@job(events)
+def sums_that_are_rounded_at_every_step(df: DataFrame) -> DataFrame:
+    quarters = (sf.col("ms") % 3 - 1) / 4  # what is halfway is rounded away from zero: 0.25 - 0.25 is 0.1, or -0.1
+    prices = sf.collect_list(quarters.cast("decimal(10,2)"))  # finds LIST_ORDER
+    tens = "decimal(10,1)"
+    total = sf.aggregate(prices, sf.lit(0).cast(tens), lambda total, one: (total + one).cast(tens))
+    return df.groupBy("user").agg(total.alias("total"))
+
+
+@job(events)
+def sums_that_are_cut_to_a_bit_at_every_step(df: DataFrame) -> DataFrame:
+    listed = sf.collect_list("ms")  # finds LIST_ORDER
+    bit = sf.aggregate(
+        listed, sf.lit(0).cast("bigint"), lambda total, one: (total + one).cast("boolean").cast("bigint")
+    )
+    return df.groupBy("user").agg(bit.alias("odd"))
+
+
+@job(events, unknown=True)
+def greatest_of_collated_texts(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.max(sf.collate("page", "UTF8_LCASE")).alias("page"))
+
+
+@job(events, unknown=True)
+def distinct_collated_texts(df: DataFrame) -> DataFrame:
+    pages = df.select(sf.collate("page", "UTF8_LCASE").alias("page"))
+    return pages.intersect(pages)

@@ -175,4 +175,4 @@ def test_a_transformer_that_takes_back_what_it_gave_is_refuted() -> None:
 
     assert verdict.fails
     assert verdict.counterexample is not None
-    assert verdict.counterexample.finding == "LAW_BROKEN"
+    assert verdict.counterexample.finding == "TYPE_BROKEN"

@@ -91,6 +91,8 @@ class Trial:
 
     cases: int = 0
     items: int = 0
+    raised: int = 0
+    """In how many cases a function raised."""
     found: Counterexample | None = None
 
 
@@ -103,8 +105,10 @@ def tried(what: Tried, cases: int, seed: int) -> Trial:
         trial.cases += 1
         events = _in_marker_order(trace.events, what.markers)
         pair = Pair(events, _another_order(events, what.takes, chance), chance.getrandbits(30))
-        trial.items += sum(event.kind not in what.markers for event in what.outputs(events, None).events)
-        if _differ(what, pair):
+        first = what.outputs(events, None)
+        trial.items += sum(event.kind not in what.markers for event in first.events)
+        trial.raised += first.raised is not None
+        if _differ(what, pair, first) or _differ(what, pair):
             trial.found = _shown(what, _smallest(what, pair, inputs))
             break
     return trial
@@ -123,8 +127,8 @@ def _another_order(events: tuple[Event, ...], takes: Schema, chance: random.Rand
     return tuple(places[event].pop(0) for event in Trace(events, takes).reordered(chance).events)
 
 
-def _differ(what: Tried, pair: Pair) -> bool:
-    one, other = what.outputs(pair.events, None), what.outputs(pair.other, pair.grouping)
+def _differ(what: Tried, pair: Pair, first: Output | None = None) -> bool:
+    one, other = first or what.outputs(pair.events, None), what.outputs(pair.other, pair.grouping)
     if one.broken or other.broken:
         return True
     if one.raised or other.raised:
@@ -168,7 +172,7 @@ def _simpler(pair: Pair, inputs: Source, markers: frozenset[Kind]) -> Iterator[P
 def _shown(what: Tried, pair: Pair) -> Counterexample:
     one, other = what.outputs(pair.events, None), what.outputs(pair.other, pair.grouping)
     if broken := one.broken or other.broken:
-        finding, told = "LAW_BROKEN", f"more events than before: {broken}"
+        finding, told = "TYPE_BROKEN", broken
     elif not pair.is_one_order:
         finding, told = "ORDER_MATTERS", "two orders of the same items"
     elif pair.grouping is not None:
@@ -178,7 +182,7 @@ def _shown(what: Tried, pair: Pair) -> Counterexample:
     law = what.law(pair)
     return Counterexample(
         finding=finding,
-        explanation=f"{what.name} gives different outputs for {told}{f': {law}' if law else ''}",
+        explanation=told if broken else f"{what.name} gives different outputs for {told}{f': {law}' if law else ''}",
         table=Table(
             ("", "input", "output"),
             (("one", _lines(pair.events), _told(one)), ("other", _lines(pair.other), _told(other))),

@@ -29,7 +29,7 @@ from streamtight.errors import SchemaError, UnsupportedError
 from streamtight.method.typecheck.consistency import Output, Pair, tried
 from streamtight.program.network import Network, in_marker_order
 from streamtight.program.operators import Graph, Inlet, KeyedUnordered, Merge, Operator, Outlet, Sort, Split
-from streamtight.program.transformer import Law, Transformer
+from streamtight.program.transformer import Transformer
 from streamtight.solver.ask import Budget
 from streamtight.solver.obligations import is_consistent
 from streamtight.stream.event import Event, Kind
@@ -159,6 +159,8 @@ class _Alone:
         try:
             for event in in_marker_order(events, self._operator.takes, self.name):
                 feed(event)
+        except SchemaError as error:  # what it emits is not of its type
+            return Output((), str(error), None, str(error))
         except Exception as error:  # the border of user code
             return Output((), f"{type(error).__name__}: {error}")
         return Output(tuple(out))
@@ -201,9 +203,6 @@ def _broken_law(operator: KeyedUnordered, items: Sequence[Event]) -> str | None:
     return None
 
 
-_SEEN_WHILE_RUNNING = (Law.MONOTONE.value, Law.PREFIX.value)
-
-
 class _Begun:
     """A transformer, begun with a value."""
 
@@ -219,8 +218,8 @@ class _Begun:
             for event in events:
                 out += running.feed(event)
             value, last = running.close()
-        except SchemaError as error:
-            return Output((), str(error), None, str(error) if error.rule in _SEEN_WHILE_RUNNING else None)
+        except SchemaError as error:  # what it gives is not of its type, or is taken back
+            return Output((), str(error), None, str(error))
         except Exception as error:  # the border of user code
             return Output((), f"{type(error).__name__}: {error}")
         return Output((*out, *last), None, value)
