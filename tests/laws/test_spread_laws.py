@@ -149,6 +149,23 @@ def test_runs_that_begin_with_what_came_before_are_refused() -> None:
         tight.spread(growing, 0).run([A(1, 5), Hour(0), A(1, 1), Hour(1)])
 
 
+def test_nothing_comes_out_of_runs_that_should_have_begun_otherwise() -> None:
+    sums = tight.Hierarchical(
+        "sums",
+        takes=tight.Seq(A),
+        gives=tight.Seq(Step),
+        update=lambda total, item: (total + item.n, [Step(item.k, total + item.n)]),
+    )
+    growing = tight.Hierarchical(
+        "growing",
+        takes=tight.Sync(Hour, tight.PartitionBy("k", tight.Seq(A))),
+        sub=tight.Partitioned("keys", "k", sums, agg=lambda x, finals: (sum(finals.values()), [])),
+    )
+
+    with pytest.raises(SchemaError, match="runs that begin alike in every block"):
+        tight.spread(growing, 0).run([A(1, 5), Hour(0), A(1, 1)])
+
+
 def test_what_is_given_before_the_first_event_is_refused() -> None:
     opened = tight.Relational("opened", takes=tight.Bag(A), gives=tight.Bag(Most), open=lambda x, items: [Most(0)])
 

@@ -23,6 +23,7 @@ from streamtight.solver.terms import Meaning, Term
 from streamtight.solver.values import YES, Row, Truth, conjunction, joined, same, type_of, variable
 from streamtight.stream.event import Kind
 
+NOTHING_RAISES = "no function raises"
 _ROUNDS = 5
 """How often states are read again, at most, until their type is known."""
 
@@ -150,6 +151,8 @@ class _Reader:
         for guard, row, raised in self._meaning.applied(function, rows, YES):
             if raised is None:  # where it raises, there is no output that could depend on an order
                 yield guard, row
+            else:
+                self._meaning.assumptions.add(NOTHING_RAISES)
 
     # -- states ------------------------------------------------------------------------------------------------------
 

@@ -84,6 +84,9 @@ class Graph(operators.Graph):
         if set(frames) != set(names):
             came = ", ".join(frames) or "one DataFrame"
             raise GraphError("on_spark", needed=f"a DataFrame for {', '.join(names)}", came=came, hint="{name: df}")
+        for name, frame in frames.items():
+            if not hasattr(frame, "sparkSession"):
+                raise GraphError(f"on_spark: {name}", needed="a DataFrame", came=repr(frame)[:80], hint="run(events)")
         checked: Mapping[str, DataFrame] = frames
         return checked
 
@@ -105,5 +108,10 @@ def spread(transformer: Transformer, x: Any = None) -> Graph:
     [Most(hour=8, cents=8)]
     """
     from streamtight.program.spread import spread as graph_of
+    from streamtight.program.transformer import Transformer
 
+    if not isinstance(transformer, Transformer):
+        raise GraphError(
+            "spread(...)", needed="a transformer", came=repr(transformer), hint="Hierarchical, Partitioned, ..."
+        )
     return graph_of(transformer, x, Graph)

@@ -74,6 +74,7 @@ class Stages:
         """The rows of an inlet, after the operators that need no state, packed for a stage."""
         given = self._inputs[inlet.name]
         table = Table(sorted(inlet.gives.kinds, key=lambda kind: kind.name))
+        _require_columns(inlet.name, given, table)
         frame = given.frame.select(
             *table.struct.names,
             (sf.lit(0) if given.lane is None else sf.col(given.lane)).cast("long").alias("streamtight_lane"),
@@ -83,6 +84,24 @@ class Stages:
         types = [column.dataType for column in frame.schema.fields[:-2]]
         enter = Enter(self._graph, inlet, vertices, routes, types, table, given.lanes, self._kinds)
         return frame.mapInArrow(enter, PACKED)
+
+
+def _require_columns(inlet: str, given: Input, table: Table) -> None:
+    types = dict(given.frame.dtypes)
+    wanted = [*table.struct.names, given.position, *([given.lane] if given.lane is not None else [])]
+    for column in wanted:
+        if column not in types:
+            raise GraphError(
+                f"on_spark: {inlet}",
+                needed=f"the columns {', '.join(wanted)}",
+                came=f"no {column}, only {', '.join(types)}",
+                hint=f"withColumn({column!r}, ...), null where a kind has no such field",
+            )
+    for column in wanted[len(table.struct.names) :]:
+        if types[column] not in ("tinyint", "smallint", "int", "bigint"):
+            raise GraphError(
+                f"on_spark: {inlet}", needed=f"whole numbers in {column}", came=types[column], hint="a cast to bigint"
+            )
 
 
 def _require_free(table: Table, outlet: str) -> None:

@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a grouping matters": (unordered(combine=lambda a, b: a + b + 1), "GROUPING_MATTERS"),
     "a key is lost": (
         ordered(on_item=lambda s, v, emit: emit(Value(0, v.at)) or s),
-        "ORDER_MATTERS",
+        "TYPE_BROKEN",
     ),
     "it counts over all keys": (
         ops.Stateless(
@@ -176,3 +176,57 @@ def test_a_transformer_that_takes_back_what_it_gave_is_refuted() -> None:
     assert verdict.fails
     assert verdict.counterexample is not None
     assert verdict.counterexample.finding == "TYPE_BROKEN"
+
+
+def test_values_near_the_numbers_of_the_code_are_tried() -> None:
+    from streamtight.program.transformer_forms import Relational
+    from streamtight.stream.schema import Bag
+
+    capped = Relational.incremental(
+        "capped",
+        takes=Bag(Value),
+        gives=Bag(Value),
+        init=lambda x: 0,
+        add=lambda total, item: min(total + item.at, 1000),
+        fin=lambda total: (total, [Value(0, total)]),
+    )
+
+    assert typecheck_transformer(capped).fails
+
+
+def test_a_function_that_is_known_to_vary_is_not_called_consistent() -> None:
+    import random
+
+    varied = ops.Stateless(
+        "varied",
+        takes=ops.U(Value),
+        gives=ops.U(Value),
+        on_item=lambda item, emit: emit(item) if random.random() < 0.99999999 else None,
+    )
+
+    verdict = typecheck_graph(varied)
+
+    assert verdict.undecided
+    assert "random" in str(verdict.reason)
+
+
+def test_an_emit_that_is_kept_is_noticed() -> None:
+    kept: list[Any] = []
+
+    def keeping(item: Event, emit: ops.Emit) -> None:
+        kept.append(emit)
+        kept[0](item)
+
+    verdict = typecheck_graph(ops.Stateless("kept", takes=ops.U(Value), gives=ops.U(Value), on_item=keeping))
+
+    assert not verdict.holds
+
+
+def test_a_key_that_is_not_kept_is_refused_when_it_is_run() -> None:
+    from streamtight.errors import SchemaError
+
+    lost = ordered(on_item=lambda s, v, emit: emit(Value(0, v.at)) or s)
+    graph = ops.Graph(ops.Inlet("in", ops.O("key", Value)) >> lost >> ops.Outlet("out"))
+
+    with pytest.raises(SchemaError, match="with the key that it was given, 1"):
+        graph.run([Value(1, 2)])

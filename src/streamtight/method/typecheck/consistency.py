@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+import types
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -75,6 +76,9 @@ class Tried(Protocol):
     markers: frozenset[Kind]
     """Of its input: these come in their order."""
 
+    constants: list[int]
+    """The numbers in its code, near which values are tried."""
+
     def outputs(self, events: Sequence[Event], grouping: int | None) -> Output:
         """What it makes of these events."""
 
@@ -100,7 +104,8 @@ def tried(what: Tried, cases: int, seed: int) -> Trial:
     """Try so many pairs, until the outputs of one differ."""
     trial = Trial()
     chance = random.Random(seed)
-    inputs = generated(sorted(what.takes.kinds, key=lambda kind: kind.name), upto=what.takes, size=(0, SIZE))
+    kinds = sorted(what.takes.kinds, key=lambda kind: kind.name)
+    inputs = generated(kinds, upto=what.takes, size=(0, SIZE), **_near(what.constants, kinds))
     for trace in inputs.traces(cases, seed):
         trial.cases += 1
         events = _in_marker_order(trace.events, what.markers)
@@ -112,6 +117,26 @@ def tried(what: Tried, cases: int, seed: int) -> Trial:
             trial.found = _shown(what, _smallest(what, pair, inputs))
             break
     return trial
+
+
+def _near(constants: Sequence[int], kinds: Sequence[Kind]) -> dict[str, Any]:
+    """Values for the fields that are whole numbers: small ones, and some near what the code names."""
+    values = list(dict.fromkeys([0, 1, 2, 3, -1, *(n + more for n in constants for more in (0, -1, 1))]))
+    fields = {name for kind in kinds for name, declared in kind.fields.items() if declared is int}
+    return dict.fromkeys(sorted(fields), values) if constants else {}
+
+
+def constants_of(functions: Iterable[types.FunctionType], most: int = 8) -> list[int]:
+    """The whole numbers in the code of functions, but the smallest, which are tried anyway."""
+    found: dict[int, None] = {}
+    waiting = [function.__code__ for function in functions]
+    while waiting:
+        for constant in waiting.pop().co_consts:
+            if isinstance(constant, types.CodeType):
+                waiting.append(constant)
+            elif type(constant) is int and 3 < abs(constant) < 10**9:
+                found[constant] = None
+    return list(found)[:most]
 
 
 def _in_marker_order(events: Sequence[Event], kinds: frozenset[Kind]) -> tuple[Event, ...]:

@@ -22,17 +22,20 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
 from streamtight.errors import SchemaError, UnsupportedError
-from streamtight.method.typecheck.consistency import Output, Pair, tried
+from streamtight.method.typecheck.consistency import Output, Pair, Trial, constants_of, tried
+from streamtight.method.typecheck.functions import why_varies
 from streamtight.program.network import Network, in_marker_order
 from streamtight.program.operators import Graph, Inlet, KeyedUnordered, Merge, Operator, Outlet, Sort, Split
 from streamtight.program.transformer import Transformer
 from streamtight.solver.ask import Budget
-from streamtight.solver.obligations import is_consistent
-from streamtight.stream.event import Event, Kind
+from streamtight.solver.obligations import NOTHING_RAISES, is_consistent
+from streamtight.solver.symbolic.values import REAL_NUMBERS
+from streamtight.stream.event import Event, Kind, without_none
 from streamtight.stream.schema import Schema
 from streamtight.verdict import Outcome, Scope, Verdict
 
@@ -63,12 +66,17 @@ def typecheck_graph(
         if trial.found is not None:
             scope = Scope.tested(trial.cases, seed=seed)
             return Verdict(claim, Outcome.FAILS, scope, trial.found, None, _cost(started))
+        assumptions.update(dict.fromkeys(_assumed(trial, operator.takes.kinds)))
+        if (varies := _varies(operator)) is not None:
+            reasons.append(f"{operator.name} {varies}, so it may give other events another time")
+            continue
         try:
             answer, assumed = is_consistent(operator, Budget(seconds))
         except UnsupportedError as error:
-            tested.append(f"{operator.name} was tested: {error.where}: {error.came}")
+            told = f"{error.where} {error.came}"
+            tested.append(f"{operator.name} was tested, since it could not be read: {told}")
             if not trial.items:
-                reasons.append(f"{operator.name} gave no output in {cases} cases, and {error.where}: {error.came}")
+                reasons.append(f"{operator.name} gave no output in {cases} cases, and could not be read: {told}")
             continue
         assumptions.update(dict.fromkeys(sorted(assumed)))
         if answer.refuted:
@@ -95,11 +103,20 @@ def typecheck_transformer(transformer: Transformer, *, x: Any = None, cases: int
     scope = Scope.tested(trial.cases, seed=seed)
     if trial.found is not None:
         return Verdict(claim, Outcome.FAILS, scope, trial.found, None, _cost(started))
+    varies = next((why for each in _functions_of(transformer) if (why := why_varies(each))), None)
     reason = None if trial.items else f"it gave no event in {trial.cases} cases"
+    reason = reason if varies is None else f"it {varies}, so it may give other events another time"
     outcome = Outcome.HOLDS if reason is None else Outcome.UNDECIDED
     method = "; ".join(map(repr, transformer.obligations()))
     return Verdict(
-        claim, outcome, scope, None, reason, _cost(started), method=f"tested: {method}" if method else "tested"
+        claim,
+        outcome,
+        scope,
+        None,
+        reason,
+        _cost(started),
+        method=f"tested: {method}" if method else "tested",
+        assumptions=tuple(_assumed(trial, transformer.takes.kinds)),
     )
 
 
@@ -110,6 +127,24 @@ def _names(operators: Sequence[Operator]) -> str:
 
 def _cost(started: float) -> dict[str, float]:
     return {"seconds": time.perf_counter() - started}
+
+
+def _assumed(trial: Trial, kinds: Iterable[Kind]) -> list[str]:
+    """What tests take for granted: they do not try NaN, and cannot compare what raises."""
+    floats = any(without_none(type_)[0] is float for kind in kinds for type_ in kind.fields.values())
+    return [REAL_NUMBERS] * floats + [NOTHING_RAISES] * bool(trial.raised)
+
+
+def _varies(operator: Operator) -> str | None:
+    """How a function of it can give other results for the same arguments, as far as its code shows."""
+    found = ((name, why_varies(each)) for name, each in vars(operator).items() if isinstance(each, FunctionType))
+    return next((f"has an {name} that {why}" for name, why in found if why is not None), None)
+
+
+def _functions_of(transformer: Transformer) -> Iterator[FunctionType]:
+    yield from (each for each in vars(transformer).values() if isinstance(each, FunctionType))
+    for sub in transformer.subs:
+        yield from _functions_of(sub)
 
 
 def _has_functions(operator: Operator) -> bool:
@@ -139,6 +174,7 @@ class _Alone:
         self.takes: Schema = operator.takes
         self.gives: Schema = operator.gives
         self.markers = operator.takes.markers
+        self.constants = constants_of(each for each in vars(operator).values() if isinstance(each, FunctionType))
         inlet = Inlet("in", operator.takes)
         if isinstance(operator, Split):
             ways = [operator[way] >> Outlet(f"out {way}") for way in range(operator.ways)]
@@ -210,6 +246,7 @@ class _Begun:
         self._transformer, self._x = transformer, x
         self.name, self.takes, self.gives = transformer.name, transformer.takes, transformer.gives
         self.markers = frozenset[Kind]()
+        self.constants = constants_of(_functions_of(transformer))
 
     def outputs(self, events: Sequence[Event], grouping: int | None) -> Output:
         try:
