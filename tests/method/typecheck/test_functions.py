@@ -101,7 +101,7 @@ def looks_up(x: Any) -> Any:
         (through_a_helper, "uses random.choice"),
         (functools.partial(imports_inside, [1]), "uses random.choice"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "function",
 )
 def test_what_is_not_always_the_same_is_named(function: Any, why: str) -> None:
     assert why_varies(function) == why
