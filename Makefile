@@ -21,8 +21,8 @@ check: $(READY) ## format, lint, types, and the tests that need no JVM (about tw
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not spark and not slow" tests docs README.md src
 
-spark: $(READY) ## the tests that start a JVM, in one session
-	$(BIN)/pytest -q -m "spark and not slow" tests docs README.md
+spark: $(READY) ## the tests that start a JVM, in two sessions side by side (about ten minutes)
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "spark and not slow" tests docs README.md
 
 slow: $(READY) ## the tests of the case studies in full, and other long ones
 	$(BIN)/pytest -q -m slow tests
