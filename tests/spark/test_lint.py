@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from pyspark import RDD
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 import streamtight as tight
 from streamtight.errors import SourceError, TraceError
 from streamtight.method.typecheck.findings import RULES, Shown
-from streamtight.spark.lint_known import OPAQUE, ROUGH, SOURCES
+from streamtight.spark.lint_known import ONE_ZERO, OPAQUE, ROUGH, SOURCES
+from streamtight.spark.run import Job
 from streamtight.spark.typecheck import examine, second_opinion, typecheck
 
 sys.path.append(str(Path(__file__).parents[1] / "catalogue" / "lint_jobs"))
@@ -120,6 +121,31 @@ def test_nothing_found_holds_for_every_input_and_says_what_it_assumes() -> None:
     assert verdict.assumptions == ("no sum of integers or decimals overflows",)
 
 
+@pytest.mark.parametrize(
+    "job",
+    [
+        lambda df: df.groupBy("k").agg(sf.max("d").cast("string")),
+        lambda df: df.groupBy("d").agg(sf.first(sf.col("d").cast("string"))),
+        lambda df: df.dropDuplicates(["d"]).select(sf.col("d").cast("string")),
+        lambda df: df.select("d").distinct(),
+        lambda df: df.select("d").orderBy("d").limit(1),
+    ],
+    ids=["max", "key", "duplicates", "distinct", "limit"],
+)
+def test_equal_zeros_that_can_be_told_apart_are_an_assumption(job: Job) -> None:
+    assert typecheck(job, takes=table).require().assumptions == (ONE_ZERO,)
+
+
+def test_a_function_over_a_window_is_called_by_its_own_name() -> None:
+    def running(df: DataFrame) -> DataFrame:
+        rows = Window.partitionBy("k").orderBy("k").rowsBetween(Window.unboundedPreceding, 0)
+        return df.select("k", "d", sf.max("v").over(rows).alias("most"))
+
+    (finding,) = examine(running, takes=table, confirm=False).findings
+
+    assert (finding.rule.name, finding.place.operation) == ("TIED_ORDER", "max")
+
+
 def test_an_operator_that_is_not_known_is_undecided_with_its_line() -> None:
     def mapped(df: DataFrame) -> DataFrame:
         return df.mapInPandas(lambda batches: batches, "k bigint, v bigint, d double")
@@ -214,6 +240,7 @@ NOT_SHOWN = {
     "joined_with_any_event",
     "recent_orders",
     "revenue",
+    "seen_pages_of_a_list",
     "sums_of_roots_and_halves",
     "union_of_keys",
 }

@@ -56,6 +56,11 @@ def append(batch, batch_id):
     batch.write.mode("append").parquet("rows")
 
 
+def merge(batch, batch_id):
+    batch.createOrReplaceTempView("changes")
+    batch.sparkSession.sql("MERGE INTO rows USING changes ON rows.value = changes.value WHEN NOT MATCHED THEN INSERT *")
+
+
 rates = spark.readStream.format("rate").load()
 """
 
@@ -125,9 +130,11 @@ def test_sarif_has_the_lines(folder: Path) -> None:
     [
         ('outputMode("append").foreachBatch(append)', ["SINK_APPENDS_AGAIN"]),
         ('outputMode("update").foreachBatch(append)', ["SINK_APPENDS_AGAIN", "MODE_COUNTS_TWICE"]),
-        ('outputMode("update").foreachBatch(replace)', []),
+        ('outputMode("append").foreachBatch(replace)', []),
+        ('outputMode("update").foreachBatch(replace)', ["MODE_COUNTS_TWICE"]),
+        ('outputMode("update").foreachBatch(merge)', []),
     ],
-    ids=["appends", "appends changes", "replaces"],
+    ids=["appends", "appends changes", "replaces its batch", "changes beside changes", "merges"],
 )
 def test_where_a_stream_goes_is_read_too(folder: Path, write: str, rules: list[str]) -> None:
     (folder / "stream.py").write_text(f"{STREAM}rates.writeStream.{write}.start()\n")

@@ -115,10 +115,14 @@ def adds_exactly(node: Node) -> bool:
     return type_of(node).startswith((*_INTEGERS, "decimal", "interval", "void"))
 
 
+def has_floats(node: Node) -> bool:
+    """Whether it is a floating number, or something that has one in it, as far as its type is known."""
+    return any(one in type_of(node) for one in _FLOATS)
+
+
 def may_hold_floats(node: Node) -> bool:
-    """Whether it is a floating number, or something that has one in it."""
-    type_ = type_of(node)
-    return not type_ or any(one in type_ for one in _FLOATS)
+    """The same, where a type that is not known may have one, too."""
+    return not type_of(node) or has_floats(node)
 
 
 def _scale(node: Node) -> int:
@@ -166,7 +170,9 @@ def _is_pure_alone(node: Node) -> bool:
     name = node["node"]
     if name == "PythonUDF":
         function = function_of(node)
-        return function is not None and node.get("evalType") in known.ROW_BY_ROW and not functions.why_varies(function)
+        if function is None or node.get("evalType") not in known.ROW_BY_ROW:
+            return False
+        return functions.why_varies(function) is None and functions.why_unclear(function) is None
     varies = name in known.SOURCES or name in known.OPAQUE
     return not varies and name not in ("AggregateExpression", "WindowExpression") and "plan" not in node
 
@@ -178,6 +184,16 @@ def determined(named: Node) -> Iterator[tuple[Ids, Id]]:
         yield ids_of(named), own
     for fixed in fixed_by(named):
         yield frozenset({own}), fixed
+
+
+def asked_for_any(node: Node) -> Node | None:
+    """The aggregate function of which this asks only whether it has a value: first(x, ignoreNulls) IS NOT NULL."""
+    if node["node"] not in ("IsNull", "IsNotNull") or node["child"]["node"] != "AggregateExpression":
+        return None
+    aggregate: Node = node["child"]
+    function: Node = aggregate["aggregateFunction"]
+    ignores = function["node"] in ("First", "Last", "AnyValue") and function.get("ignoreNulls") is True
+    return function if ignores and aggregate.get("filter") is None else None
 
 
 # -- functions of lists ----------------------------------------------------------------------------------------------
@@ -225,7 +241,10 @@ def _fold_to(body: Node, total: Id, field: str | None) -> Fold:
             body = body["child"]
             continue
         within = [one for one in _operands(body) if any(_is_total(inner, total, None) for inner in nodes_of(one))]
-        if body["node"] not in known.COMMUTATIVE or len(within) != 1 or (steps and steps[0]["node"] != body["node"]):
+        operation = _operation(body)
+        if operation not in known.COMMUTATIVE or len(within) != 1 or (steps and _operation(steps[0]) != operation):
+            return "ordered"
+        if body["node"] == "Subtract" and within[0] is not body["left"]:  # x - total turns its sign at every step
             return "ordered"
         steps.append(body)
         (body,) = within
@@ -234,8 +253,13 @@ def _fold_to(body: Node, total: Id, field: str | None) -> Fold:
     return _worst(_step(one, body) for one in steps)
 
 
+def _operation(node: Node) -> str:
+    """To subtract is to add."""
+    return "Add" if node["node"] == "Subtract" else str(node["node"])
+
+
 def _step(step: Node, total: Node) -> Fold:
-    if step["node"] not in ("Add", "Multiply"):
+    if _operation(step) not in ("Add", "Multiply"):
         return "exact"
     if type_of(step) in _FLOATS:
         return "floating"

@@ -44,6 +44,8 @@ class Value:
     """The function, if merging these values with it again makes up for groups that were too small."""
     whole: Causes = NONE
     """What the merged value depends on."""
+    is_name: bool = False
+    """Whether it only names a row, no two of them the same: groups by it are the same whatever the names are."""
 
     @property
     def causes(self) -> Causes:
@@ -76,12 +78,14 @@ def all_causes(values: Iterable[Value]) -> Causes:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of rows: what its columns determine, what it depends on, and whether it is of all rows."""
+    """The order of rows: what its columns determine, what it depends on, and where it is seen."""
 
     columns: Ids
     causes: Causes
+    is_global: bool
+    """Whether one partition comes after the other; else only each is sorted."""
     within: Ids | None
-    """None for all rows; else the columns by which partitions are told apart, within which rows are sorted."""
+    """Rows that agree in these columns are in one partition; None if that is known of no columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,7 @@ class Rows:
     determines: tuple[tuple[Ids, Id], ...] = ()
     order: Order | None = None
     partitioned: Ids | None = None
+    """Rows that agree in these columns are in one partition; None if that is known of no columns."""
     keeps_arrival: bool = False
     """Whether rows of one partition of the input are still in one partition, in their order."""
     streaming: bool = False

@@ -47,7 +47,8 @@ NAMES = {
     "FlatMapGroupsInArrow": "applyInArrow", "ApproximatePercentile": "percentile_approx", "Offset": "offset",
     "Tail": "tail", "Join": "join", "Union": "union", "MapInPandas": "mapInPandas", "MapInArrow": "mapInArrow",
     "PythonMapInArrow": "mapInArrow", "HistogramNumeric": "histogram_numeric", "LocalTimestamp": "localtimestamp",
-    "Mode": "mode",
+    "Mode": "mode", "Max": "max", "Min": "min", "Count": "count",
+    "Product": "product", "Corr": "corr", "StddevSamp": "stddev", "VarianceSamp": "variance",
 }  # fmt: skip
 
 KEEPS_ELEMENTS = {
@@ -56,6 +57,8 @@ KEEPS_ELEMENTS = {
     "ArrayPrepend", "Shuffle", "Nvl",
 }  # fmt: skip
 """Their result has fixed elements if those of their arrays are fixed."""
+ORDER_OF_THE_FIRST = {"ArrayIntersect", "ArrayExcept"}
+"""Of their arrays, the second only says which elements there are."""
 ONLY_ELEMENTS = {
     "Size", "ArraySize", "SortArray", "ArrayMin", "ArrayMax", "ArrayContains", "ArraysOverlap", "IsNull", "IsNotNull",
 }  # fmt: skip
@@ -83,4 +86,5 @@ LEAVES = {
 
 NO_OVERFLOW = "no sum of integers or decimals overflows"
 NOT_LATE = "no row comes later than the watermark allows"
+ONE_ZERO = "no floating number is -0.0, which is equal to 0.0 and can be told from it"
 NO_WIDE_AVERAGE = "integers that are averaged add up to less than 2 ** 53"

@@ -55,7 +55,8 @@ class Notes:
         self._assumptions[what] = None
 
     def _place_of(self, node: Node, operation: str) -> Place:
-        name = node["node"]
+        inner = node["aggregateFunction"] if node["node"] == "AggregateExpression" else node
+        name = inner["node"]
         named = operation or known.NAMES.get(name, name.lower() if name in known.SOURCES else name)
         # An operator was written where its frame was made; an expression has a line of its own.
         own = NOWHERE if node is self._operator else place_of(node)

@@ -43,7 +43,7 @@ from streamtight.spark.lint_facts import (
 )
 from streamtight.spark.lint_join import equal_columns, facts_of, in_own_terms, keys_of
 from streamtight.spark.lint_notes import Notes
-from streamtight.spark.lint_stream import Streams
+from streamtight.spark.lint_stream import Streams, keeps_watermark
 from streamtight.spark.lint_value import Group, Values
 from streamtight.spark.plan import Node, nodes_of
 
@@ -147,7 +147,7 @@ class Operators:
         columns = {one["exprId"]: self._values.settled(one, rows, ids_of(one)) for one in listed}
         made = [one for one in listed if not is_column(one)]
         facts = [fact for one in made for fact in determined(one)]
-        times = {one["exprId"] for one in made if ids_of(one) & rows.times}
+        times = {one["exprId"] for one in made if keeps_watermark(unnamed(one), rows.times)}
         return replace(rows, columns=columns, determines=(*rows.determines, *facts), times=rows.times | times)
 
     def _read_DataFrameDropColumns(self, node: Node) -> Rows:
@@ -218,7 +218,7 @@ class Operators:
         made: list[Node] = node["aggregateExpressions"]
         context = ids_of(grouping)
         by = {text_of(one): self._values.settled(one, below, context) for one in grouping}
-        told_apart = all_causes(by.values())
+        told_apart = all_causes(one for one in by.values() if not one.is_name)
         self._require_exact_keys(grouping, node)
         self._streams.aggregate(node, below)
         group = Group(below.closure(all_fixed_by(grouping)), context=context)
@@ -237,7 +237,7 @@ class Operators:
         for one in made:
             if one["node"] == "Alias" and is_column(one["child"]):
                 facts += both_ways(one["exprId"], one["child"]["exprId"])
-        timed = {one["exprId"] for one in made if ids_of(one) & below.times}
+        timed = {one["exprId"] for one in made if keeps_watermark(unnamed(one), below.times)}
         return Rows(
             columns,
             # A group is there whichever of its parts are; and without keys there is one row.
@@ -266,7 +266,8 @@ class Operators:
         )
 
     def _require_exact_keys(self, keys: Sequence[Node], node: Node) -> None:
-        """Under a collation, texts that differ are the same key, and any of them may stand for it."""
+        """Texts that differ are one key under a collation, and 0.0 is one with -0.0: any of them may stand for it."""
+        self._values.compare(keys)
         if any(is_collated(one) for one in nodes_of(keys)):
             self._notes.unread(node, f"{known.NAMES.get(node['node'], node['node'])} by a collated text")
 
@@ -307,9 +308,11 @@ class Operators:
     def _read_Sort(self, node: Node) -> Rows:
         rows = self.rows(node["child"])
         order: list[Node] = [one["child"] for one in node["order"]]
+        self._values.compare(order)
         causes = all_causes(self._values.settled(one, rows, rows.ids) for one in order)
-        within = None if node["global"] else rows.partitioned or frozenset()
-        return replace(rows, order=Order(all_fixed_by(order), causes, within), keeps_arrival=False)
+        is_global: bool = node["global"]
+        within = None if is_global else rows.partitioned  # a global sort cuts its order into partitions
+        return replace(rows, order=Order(all_fixed_by(order), causes, is_global, within), keeps_arrival=False)
 
     def _read_GlobalLimit(self, node: Node) -> Rows:
         rows = self.rows(node["child"])
@@ -317,7 +320,7 @@ class Operators:
         count = number.get("value") if number.get("node") == "Literal" else None
         if frozenset() in rows.keys or count == 0:
             return rows
-        order = rows.order if rows.order is not None and rows.order.within is None else None
+        order = rows.order if rows.order is not None and rows.order.is_global else None
         agreed = rows.closure(frozenset() if order is None else order.columns)
         cause = self._notes.found("LIMIT_WITHOUT_ORDER" if order is None else "TIED_ORDER", node)
         chosen = NONE if order is None else order.causes
@@ -328,7 +331,9 @@ class Operators:
             more |= {tie.cause for tie in value.ties} if id_ in agreed else NONE
             columns[id_] = replace(value, varies=value.varies | more, partial=None)
         keys = (*rows.keys, frozenset()) if count == 1 and node["node"] != "Offset" else rows.keys
-        return replace(rows, columns=columns, merges=NONE, keys=keys)
+        # What is left lies in one partition.
+        left = None if order is None else replace(order, within=frozenset())
+        return replace(rows, columns=columns, merges=NONE, keys=keys, order=left, partitioned=frozenset())
 
     _read_Offset = _read_GlobalLimit
     _read_Tail = _read_GlobalLimit
@@ -342,7 +347,7 @@ class Operators:
     def _read_Repartition(self, node: Node) -> Rows:
         rows = self.rows(node["child"])
         if node["shuffle"]:
-            return rows.shuffled()
+            return replace(rows.shuffled(), partitioned=frozenset() if node["numPartitions"] == 1 else None)
         # Partitions are put together whole: what is sorted inside of them stays so only if it need not be merged.
         order = rows.order if rows.order is not None and rows.order.within is not None else None
         return replace(rows, order=order)
@@ -392,6 +397,7 @@ class Operators:
         left, right = in_own_terms(self.rows(node["left"])), in_own_terms(self.rows(node["right"]))
         self._streams.join(node, left, right)
         kind, condition = node["joinType"], node.get("condition")
+        self._values.compare([] if condition is None else [one for sides in equations(condition) for one in sides])
         both = Rows(
             {id_: replace(value, partial=None) for id_, value in {**left.columns, **right.columns}.items()},
             left.varies | right.varies,

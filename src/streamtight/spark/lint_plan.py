@@ -53,8 +53,8 @@ def read_plan(
         order = _order_without_ties(rows)
         found += NONE if order is None else order.causes
         with notes.at(plan):
-            if order is not None and (order.within is None or (order.within and order.within <= key)):
-                pass  # all rows are sorted, or those of each key lie in one partition that is
+            if order is not None and order.within is not None and order.within <= key:
+                pass  # rows that have an order lie in one partition, which is sorted; of two, either may come first
             elif not (rows.keeps_arrival and promise.clauses and _common_key(promise) <= operators.names_of(key)):
                 found.append(notes.found("ORDER_LOST", plan))
             elif max(_kinds(gives), _kinds(promise)) > 1:

@@ -186,16 +186,18 @@ def read_script(path: Path, spark: SparkSession) -> Script:
 
 def _sink(one: _Written, reading: Reading) -> Iterator[Finding]:
     """What is wrong with where it goes."""
-    again = functions.appends_again(one.each_batch) if one.each_batch is not None else None
-    if again is None:
+    if one.each_batch is None:
         return
-    at = functions.file_of(one.each_batch) if one.each_batch is not None else None
-    place = Place("foreachBatch", *at) if at is not None else one.place
-    yield Finding(RULES["SINK_APPENDS_AGAIN"], place, again)
-    if one.mode in ("update", "complete"):
-        yield Finding(
-            RULES["MODE_COUNTS_TWICE"], Place(f"outputMode({one.mode!r})", one.place.file, one.place.line), again
-        )
+    again = functions.appends_again(one.each_batch)
+    if again is not None:
+        at = functions.file_of(one.each_batch)
+        place = Place("foreachBatch", *at) if at is not None else one.place
+        yield Finding(RULES["SINK_APPENDS_AGAIN"], place, again)
+    # A whole table for each batch is a history of it, and may be meant; changes beside changes are not a table.
+    added = functions.appends(one.each_batch) if one.mode == "update" else again if one.mode == "complete" else None
+    if added is not None:
+        place = Place(f"outputMode({one.mode!r})", one.place.file, one.place.line)
+        yield Finding(RULES["MODE_COUNTS_TWICE"], place, added)
 
 
 def _of_frames(names: dict[str, Any], path: Path) -> dict[str, Callable[..., Any]]:

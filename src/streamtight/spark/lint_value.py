@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from streamtight.method.typecheck import functions
@@ -11,10 +11,12 @@ from streamtight.spark import lint_known as known
 from streamtight.spark.lint_expression import (
     adds_exactly,
     all_fixed_by,
+    asked_for_any,
     children_of,
     fixed_by,
     fold_of,
     function_of,
+    has_floats,
     has_usual_comparator,
     ids_of,
     is_collated,
@@ -63,9 +65,15 @@ class Values:
             return self._python(node, rows, group)
         if isinstance(node.get("plan"), dict):
             return self._subquery(node, rows, group)
+        if (function := asked_for_any(node)) is not None:  # whether there is a value, whichever it is
+            return joined(self.value(one, rows, group) for one in children_of(function))
         children = [self.value(one, rows, group) for one in children_of(node)]
         if name == "Alias":
             return children[0]  # what can be merged still can be
+        if name == "MonotonicallyIncreasingID":
+            return Value(frozenset({self._notes.found("ROW_ID", node)}), is_name=True)
+        if name in known.ORDER_OF_THE_FIRST:
+            children[1] = replace(children[1], listing=NONE)
         if name in known.SOURCES:
             return joined([Value(frozenset({self._notes.found(known.SOURCES[name], node)})), *children])
         # The analyser takes windows out of other expressions; one that is left there is not read.
@@ -124,7 +132,7 @@ class Values:
             self._notes.unread(node, operation)  # it sees rows in batches
             return whole
         function = function_of(node)
-        if function is None or not functions.is_readable(function):
+        if function is None or not functions.is_readable(function) or functions.why_unclear(function):
             self._notes.unread(node, operation)
             return whole
         varies = functions.why_varies(function)
@@ -143,7 +151,7 @@ class Values:
         """What the result of a Python function of all rows of a group depends on."""
         function = function_of(called)
         operation = f"{known.NAMES.get(node['node'], '')}({called.get('name', 'a function')})".removeprefix("()")
-        if function is None or not functions.is_readable(function):
+        if function is None or not functions.is_readable(function) or functions.why_unclear(function):
             self._notes.unread(node, operation)
             return NONE
         varies = functions.why_varies(function)
@@ -181,6 +189,8 @@ class Values:
         agreed = used <= (group.same if group.order is None else group.order)
         if name != "Count" and any(map(is_collated, nodes_of(function))):  # texts that differ can be the same maximum
             self._notes.unread(function, f"{known.NAMES.get(name, name)} of a collated text")
+        if name not in known.ADD | known.FLOATING | {"Count", "CountIf"}:
+            self.compare(children_of(function))
         if name in known.IN_ANY_ORDER:
             return None
         if name in known.ADD or name in known.FLOATING:
@@ -211,6 +221,11 @@ class Values:
         self._notes.assume(known.NO_WIDE_AVERAGE if averages else known.NO_OVERFLOW)
         return True
 
+    def compare(self, nodes: Iterable[Node]) -> None:
+        """Values of these are compared: which of two equal ones is taken must not matter."""
+        if any(map(has_floats, nodes)):
+            self._notes.assume(known.ONE_ZERO)
+
     # -- windows -----------------------------------------------------------------------------------------------------
 
     def windowed(self, window: Node, rows: Rows, partition: list[Node]) -> Value:
@@ -218,6 +233,7 @@ class Values:
         function, spec = window["windowFunction"], window["windowSpec"]
         order: list[Node] = spec["orderSpec"]
         sides = [*partition, *(one["child"] for one in order)]
+        self.compare(sides)
         causes = rows.varies | all_causes(self.settled(one, rows, rows.ids) for one in sides)
         name = function["node"]
         if name in known.RANKS:

@@ -275,8 +275,41 @@ def in_order_for_each_user(df: DataFrame) -> DataFrame:
 
 
 @job(events, gives=tight.Seq(Out))
-def in_order_of_all(df: DataFrame) -> DataFrame:
-    return df.orderBy("at", "user", "page", "ms").where("ms >= 0")
+def first_of_all_in_order(df: DataFrame) -> DataFrame:
+    return df.orderBy("at", "user", "page", "ms").limit(3).where("ms >= 0")
+
+
+@job(events, gives=tight.Seq(Out))
+def all_in_one_partition_in_order(df: DataFrame) -> DataFrame:
+    return df.repartition(1).sortWithinPartitions("at", "user", "page", "ms")
+
+
+@job(events)
+def row_ids_that_only_tell_rows_apart(df: DataFrame) -> DataFrame:
+    words = df.select(
+        "user", sf.explode(sf.split("page", "o")).alias("word"), sf.monotonically_increasing_id().alias("id")
+    )
+    return words.groupBy("id", "user").agg(sf.count("*").alias("words")).select("user", "words")
+
+
+@job(events)
+def pages_of_a_list_that_were_seen(df: DataFrame) -> DataFrame:
+    wanted = sf.array(sf.lit("home"), sf.lit("a"))
+    return df.groupBy("user").agg(
+        sf.array_intersect(wanted, sf.collect_set("page")).alias("seen"),
+        sf.array_except(wanted, sf.collect_list("page")).alias("missed"),
+    )
+
+
+@job(events)
+def whether_there_is_any(df: DataFrame) -> DataFrame:
+    return df.groupBy("user").agg(sf.first("page", ignorenulls=True).isNotNull().alias("has_page"))
+
+
+@job(events)
+def subtracted_one_by_one(df: DataFrame) -> DataFrame:
+    left = sf.aggregate(sf.collect_list("ms"), sf.lit(100).cast("bigint"), lambda left, ms: left - ms)
+    return df.groupBy("user").agg(left.alias("left"))
 
 
 @job(events)

@@ -17,6 +17,7 @@ import streamtight as tight
 orders = tight.table(order_id=int, user=str, amount=int, price=float, at=datetime).key("order_id")
 events = tight.table(user=str, page=str, at=datetime, ms=int)
 Out = tight.Kind("Out", user=str, page=str, ms=int)
+Event = tight.Kind("Event", user=str, page=str, at=datetime, ms=int)
 
 
 @job(events)
@@ -293,3 +294,13 @@ def average_of_salted_averages(df: DataFrame) -> DataFrame:
 @job(events, gives=tight.PartitionBy("user", tight.Seq(Out)))
 def promised_in_order_but_shuffled(df: DataFrame) -> DataFrame:
     return df.sortWithinPartitions("user", "at").repartition(3).select("user", "page", "ms")  # finds ORDER_LOST
+
+
+@job(events, gives=tight.Seq(Event))
+def in_order_of_all(df: DataFrame) -> DataFrame:
+    return df.orderBy("at", "user", "page", "ms").where("ms >= 0")  # finds ORDER_LOST
+
+
+@job(events, gives=tight.PartitionBy("user", tight.Seq(Event)))
+def users_cut_by_the_partitions_of_a_sort(df: DataFrame) -> DataFrame:
+    return df.orderBy("at", "user", "page", "ms")  # finds ORDER_LOST

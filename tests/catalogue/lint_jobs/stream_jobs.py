@@ -100,3 +100,37 @@ def joined_within_an_hour(clicks: DataFrame, views: DataFrame) -> DataFrame:
     shown = views.withWatermark("seen", "10 minutes")
     soon = (late.user == shown.viewer) & (late.at >= shown.seen) & (late.at <= shown.seen + sf.expr("INTERVAL 1 HOUR"))
     return late.join(shown, soon)
+
+
+@job({"clicks": Click, "views": View}, mode="append")
+def joined_with_all_that_came_before(clicks: DataFrame, views: DataFrame) -> DataFrame:
+    late = clicks.withWatermark("at", "10 minutes")
+    shown = views.withWatermark("seen", "10 minutes")
+    return late.join(shown, (late.user == shown.viewer) & (late.at >= shown.seen))  # finds UNBOUNDED_STATE
+
+
+@job({"clicks": Click, "views": View}, mode="append")
+def joined_by_the_difference_of_times(clicks: DataFrame, views: DataFrame) -> DataFrame:
+    late = clicks.withWatermark("at", "10 minutes")
+    shown = views.withWatermark("seen", "10 minutes")
+    soon = (late.at - shown.seen <= sf.expr("INTERVAL 1 HOUR")) & (shown.seen <= late.at)
+    return late.join(shown, (late.user == shown.viewer) & soon)
+
+
+@job(Click, mode="append")
+def hours_that_are_no_windows(df: DataFrame) -> DataFrame:
+    late = df.withWatermark("at", "10 minutes")
+    return late.groupBy(sf.date_trunc("hour", "at").alias("hour"), "user").count()  # finds UNBOUNDED_STATE
+
+
+@job(Click, mode="append")
+def windows_of_windows(df: DataFrame) -> DataFrame:
+    late = df.withWatermark("at", "10 minutes")
+    minutes = late.groupBy(sf.window("at", "1 minute"), "user").count()
+    return minutes.groupBy(sf.window(sf.window_time("window"), "1 hour")).agg(sf.sum("count").alias("n"))
+
+
+@job(Click, mode="append")
+def sessions(df: DataFrame) -> DataFrame:
+    late = df.withWatermark("at", "10 minutes")
+    return late.groupBy(sf.session_window("at", "5 minutes"), "user").count()

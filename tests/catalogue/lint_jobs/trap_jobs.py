@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import random
 import time
 from datetime import datetime
+from typing import Any, ClassVar
 
 from corpus import job
 from pyspark.sql import DataFrame, Window
@@ -420,3 +422,91 @@ def greatest_of_collated_texts(df: DataFrame) -> DataFrame:
 def distinct_collated_texts(df: DataFrame) -> DataFrame:
     pages = df.select(sf.collate("page", "UTF8_LCASE").alias("page"))
     return pages.intersect(pages)
+
+
+class Calls:
+    kept: ClassVar[list[str]] = []
+    dice = random.Random(3)
+
+    @staticmethod
+    def note(page: str) -> int:
+        Calls.kept.append(page)
+        return len(Calls.kept)
+
+
+@job(events)
+def python_with_a_default_that_grows(df: DataFrame) -> DataFrame:
+    @udf("bigint")
+    def number(page: str, seen: list[str] = []) -> int:  # noqa: B006 - what is tested
+        seen.append(page)
+        return len(seen)
+
+    return df.select("user", number("page").alias("n"))  # finds UDF_VARIES
+
+
+@job(events)
+def python_with_a_class_that_remembers(df: DataFrame) -> DataFrame:
+    return df.select("user", udf(lambda page: Calls.note(page), "bigint")("page").alias("n"))  # finds UDF_VARIES
+
+
+@job(events)
+def python_with_dice_made_outside(df: DataFrame) -> DataFrame:
+    return df.select("user", udf(lambda page: Calls.dice.random(), "double")("page").alias("n"))  # finds UDF_VARIES
+
+
+@job(events)
+def python_that_asks_for_its_task(df: DataFrame) -> DataFrame:
+    @udf("bigint")
+    def partition(page: str) -> int:
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        return -1 if task is None else task.partitionId()
+
+    return df.select("user", partition("page").alias("n"))  # finds UDF_VARIES
+
+
+@job(events, unknown=True)
+def python_that_evaluates_text(df: DataFrame) -> DataFrame:
+    return df.select("user", udf(lambda page: str(eval(page)), "string")("page").alias("n"))  # noqa: S307
+
+
+@job(events, unknown=True)
+def tenths_in_pandas(df: DataFrame) -> DataFrame:
+    def total(group: Any) -> Any:
+        return group.groupby("user").sum().assign(ms=(group["ms"] * 0.1).sum())
+
+    return df.select("user", "ms").groupBy("user").applyInPandas(total, "ms double")
+
+
+@job(events, unknown=True)
+def first_by_its_name_in_pandas(df: DataFrame) -> DataFrame:
+    def one(group: Any) -> Any:
+        return group.groupby("user").agg({"ms": "first"})
+
+    return df.select("user", "ms").groupBy("user").applyInPandas(one, "ms bigint")
+
+
+@job(events)
+def row_ids_that_are_counted_on(df: DataFrame) -> DataFrame:
+    named = df.select("user", (sf.monotonically_increasing_id() % 2).alias("half"))  # finds ROW_ID
+    return named.groupBy("half").agg(sf.count("*").alias("n")).select("n")
+
+
+@job(events)
+def subtracted_from_each_other(df: DataFrame) -> DataFrame:
+    listed = sf.collect_list("ms")  # finds LIST_ORDER
+    left = sf.aggregate(listed, sf.lit(100).cast("bigint"), lambda left, ms: ms - left)
+    return df.groupBy("user").agg(left.alias("left"))
+
+
+@job(events)
+def seen_pages_of_a_list(df: DataFrame) -> DataFrame:
+    wanted = sf.array(sf.lit("home"), sf.lit("a"))
+    return df.groupBy("user").agg(sf.array_intersect(sf.collect_set("page"), wanted).alias("p"))  # finds LIST_ORDER
+
+
+@job(events)
+def whether_the_first_is_there(df: DataFrame) -> DataFrame:
+    page = sf.when(sf.col("ms") > 2, sf.col("page"))
+    return df.groupBy("user").agg(sf.first(page).isNotNull().alias("has_page"))  # finds FIRST_VALUE

@@ -145,7 +145,7 @@ RULES: Mapping[str, Rule] = dict(
             _ERROR,
             "ORDER_LOST",
             "gives= promises an order that is not kept here",
-            "repartition by the key and sortWithinPartitions at the end, or orderBy",
+            "repartition by the key, or into one partition, and sortWithinPartitions at the end",
         ),
         _rule(
             _ERROR,

@@ -28,7 +28,7 @@ from typing import Any
 
 from streamtight.errors import SchemaError, UnsupportedError
 from streamtight.method.typecheck.consistency import Output, Pair, Trial, constants_of, tried
-from streamtight.method.typecheck.functions import why_varies
+from streamtight.method.typecheck.functions import why_unclear, why_varies
 from streamtight.program.network import Network, in_marker_order
 from streamtight.program.operators import Graph, Inlet, KeyedUnordered, Merge, Operator, Outlet, Sort, Split
 from streamtight.program.transformer import Transformer
@@ -103,7 +103,7 @@ def typecheck_transformer(transformer: Transformer, *, x: Any = None, cases: int
     scope = Scope.tested(trial.cases, seed=seed)
     if trial.found is not None:
         return Verdict(claim, Outcome.FAILS, scope, trial.found, None, _cost(started))
-    varies = next((why for each in _functions_of(transformer) if (why := why_varies(each))), None)
+    varies = next((why for each in _functions_of(transformer) if (why := _why(each))), None)
     reason = None if trial.items else f"it gave no event in {trial.cases} cases"
     reason = reason if varies is None else f"it {varies}, so it may give other events another time"
     outcome = Outcome.HOLDS if reason is None else Outcome.UNDECIDED
@@ -137,8 +137,12 @@ def _assumed(trial: Trial, kinds: Iterable[Kind]) -> list[str]:
 
 def _varies(operator: Operator) -> str | None:
     """How a function of it can give other results for the same arguments, as far as its code shows."""
-    found = ((name, why_varies(each)) for name, each in vars(operator).items() if isinstance(each, FunctionType))
+    found = ((name, _why(each)) for name, each in vars(operator).items() if isinstance(each, FunctionType))
     return next((f"has an {name} that {why}" for name, why in found if why is not None), None)
+
+
+def _why(function: FunctionType) -> str | None:
+    return why_varies(function) or why_unclear(function)
 
 
 def _functions_of(transformer: Transformer) -> Iterator[FunctionType]:
