@@ -6,6 +6,7 @@ stands in one place. What it remembers is `state`, plain values that can be kept
 
 from __future__ import annotations
 
+import abc
 import copy
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -152,7 +153,7 @@ class Network:
             return _Alone(vertex, ways, self._is_first)
         if isinstance(vertex, Stateless):
             return _Stateless(vertex, ways, self._is_first)
-        raise NotImplementedError(repr(vertex))
+        raise AssertionError(f"{vertex!r} is none of the vertices that there are")  # pragma: no cover
 
     @property
     def state(self) -> dict[str, State]:
@@ -196,7 +197,7 @@ def _all(feeds: list[Feed]) -> Feed:
 Op = TypeVar("Op", bound="Operator | Single")
 
 
-class _Working(_Part, Generic[Op]):
+class _Working(_Part, abc.ABC, Generic[Op]):
     """A vertex with functions: what they emit is checked, and goes on."""
 
     def __init__(self, operator: Op, ways: list[list[Feed]]) -> None:
@@ -254,11 +255,13 @@ class _Working(_Part, Generic[Op]):
 
         return feed
 
+    @abc.abstractmethod
     def _item(self) -> Feed:
-        raise NotImplementedError
+        """What takes the items."""
 
+    @abc.abstractmethod
     def _marker(self, event: Event) -> None:
-        raise NotImplementedError
+        """What happens at a marker."""
 
 
 class _Stateless(_Working[Stateless]):
