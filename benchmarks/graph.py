@@ -90,7 +90,7 @@ class ByHand(StatefulProcessor):
 
 def by_hand(stream: DataFrame) -> DataFrame:
     items = stream.where(f"kind = 'Measured' AND sensor < {KEPT}")
-    every = sf.explode(sf.sequence(sf.lit(0), sf.lit(KEPT - 1))).cast("long")
+    every = sf.explode(sf.sequence(sf.lit(0).cast("long"), sf.lit(KEPT - 1).cast("long")))
     markers = stream.where("kind = 'Marker'").withColumn("sensor", every)
     keyed = items.unionByName(markers).select("sensor", "kind", "value", "at", "position").groupBy("sensor")
     return keyed.transformWithState(ByHand(), "sensor long, value double, at long", "append", "none")
