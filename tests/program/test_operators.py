@@ -27,6 +27,7 @@ from streamtight.program.operators import (
     stable_hash,
 )
 from streamtight.stream.event import Event, Kind
+from streamtight.stream.schema import Seq, Sync
 
 Reading = Kind("Reading", room=int, watts=int)
 Total = Kind("Total", room=int, watts=int)
@@ -99,7 +100,7 @@ def bad_graphs() -> dict[str, Callable[[], object]]:
     split = Split("split", U(Reading), ways=2, by="room")
     ordered_split = Split("split", O("room", Reading), ways=2, by="room")
     return {
-        "an operator without a type": lambda: inlet() >> hand_on,  # type: ignore[operator]
+        "without a type": lambda: inlet() >> hand_on,  # type: ignore[operator]
         "a type of streams with markers": lambda: stateless(takes=None),
         "no cycle": lambda: Graph(inlet() >> Merge("m", U(Reading)) >> same >> Outlet("out"), same >> same),
         "one in, one out": lambda: Graph(inlet() >> same >> Outlet("out"), Inlet("more", U(Reading)) >> same),
@@ -130,7 +131,7 @@ def bad_graphs() -> dict[str, Callable[[], object]]:
         "a path": lambda: Graph(),
         "a function": lambda: stateless(on_item=3),
         "a name": lambda: stateless(name=""),
-        "items in no order, or in order for each key": lambda: inlet(O("room", Reading, marker=Tick).between),
+        "items in no order, or in order for each key": lambda: inlet(Sync(Marker, Seq(Reading))),
     }
 
 
@@ -139,8 +140,7 @@ def test_a_graph_that_cannot_be_is_refused(needed: str) -> None:
     with pytest.raises(GraphError) as refused:
         bad_graphs()[needed]()
 
-    words = str(refused.value)
-    assert needed.strip() in words or "without a type" in words or "a type of streams with markers" in words
+    assert needed.strip() in str(refused.value)
     assert refused.value.hint
 
 
