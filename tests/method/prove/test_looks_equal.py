@@ -216,6 +216,30 @@ def made_point(number: int) -> Any:
 ONE, OTHER = made_point(1), made_point(2)
 
 
+class Plain(NamedTuple):
+    x: int
+
+    def value(self) -> int:
+        return self.x
+
+
+class Hiding(NamedTuple):
+    x: int
+
+    def value(self) -> int:
+        return 0 if self.x - 123000 == 456 else self.x
+
+
+def of_two_sides(left: Any, right: Any) -> Program:
+    """The values of keys that only the second side has."""
+
+    def values(sides: Any) -> Any:
+        count = len(sides[0])
+        return (each.value() if count == 0 else 0 for each in sides[1])
+
+    return lambda r, s: r.mapValues(left).cogroup(s.mapValues(right)).flatMapValues(values)
+
+
 LOOK_EQUAL: dict[str, tuple[Program, Program, tuple[Any, ...]]] = {
     "a sum beside the rows": (with_sum(False), with_sum(True), (int,)),
     "sums of a key beside its rows": (with_own_sum(False), with_own_sum(True), ((int, int),)),
@@ -234,6 +258,7 @@ LOOK_EQUAL: dict[str, tuple[Program, Program, tuple[Any, ...]]] = {
     "a class by a table of functions": (by_table(False), by_table(True), (int,)),
     "a class by dispatch": (lambda r: dispatched(r.count()), lambda r: 0 * r.count(), (int,)),
     "a refusal that a library swallows": (swallowed_by_a_library, lambda r: r.filter(lambda x: False), (int,)),
+    "classes of two sides": (of_two_sides(Plain, Hiding), of_two_sides(Plain, Plain), ((int, int), (int, int))),
     "two classes of one name": (
         lambda r: r.filter(is_rare).map(ONE).subtract(r.map(OTHER)).count(),
         lambda r: 0 * r.count(),
