@@ -7,6 +7,9 @@ StreamtightError
 ├── DependenceError   a relation that is not one: not symmetric, a field that is not there
 ├── SchemaError       a schema that is not well formed, or a stream that is not of it
 ├── GraphError        a graph of operators that cannot be: types that do not fit, a cycle, a name twice
+├── PlanError         a fork/join program, or a plan for one, that cannot be
+├── InconsistentError a fork/join program whose parallel runs would give something else; `verdict` shows it
+├── InputError        input streams that cannot be run: not increasing, not advancing, a tag that nobody handles
 ├── TraceError        traces that cannot be compared, schedules that cannot be run
 ├── SourceError       a source of traces that cannot be, or that does not keep what it promises
 ├── FormulaError      a temporal formula that cannot be, or cannot be judged
@@ -79,6 +82,22 @@ class SchemaError(StreamtightError):
 
 class GraphError(StreamtightError):
     """A graph of operators that cannot be: types that do not fit, a cycle, a name twice."""
+
+
+class PlanError(StreamtightError):
+    """A fork/join program, or a plan for one, that cannot be."""
+
+
+class InconsistentError(StreamtightError):
+    """A fork/join program whose parallel runs would give something else. `verdict` shows it, or says what is not known."""
+
+    def __init__(self, where: str, *, needed: str, came: str, hint: str, verdict: object) -> None:
+        super().__init__(where, needed=needed, came=came, hint=hint)
+        self.verdict = verdict
+
+
+class InputError(StreamtightError):
+    """Input streams that cannot be run: not increasing in time, not advancing, an event that nobody handles."""
 
 
 class TraceError(StreamtightError):

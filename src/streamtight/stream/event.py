@@ -21,12 +21,14 @@ kind, like that of the standard library's named tuples.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import operator
 import types
 import typing
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from keyword import iskeyword
@@ -143,8 +145,9 @@ class Kind:
     True
     """
 
-    __slots__ = ("__weakref__", "fields", "name", "names")
+    __slots__ = ("__weakref__", "event_class", "fields", "name", "names")
 
+    event_class: type[Event]
     name: str
     fields: Mapping[str, FieldType]
     names: tuple[str, ...]
@@ -182,6 +185,17 @@ def _kind_of(name: str, fields: tuple[tuple[str, FieldType], ...]) -> Kind:
 
 def _event_of(kind: Kind, values: tuple[Any, ...]) -> Event:
     return kind(*values)
+
+
+def trusted_event(kind: Kind, values: tuple[Any, ...]) -> Event:
+    """The event of these values, without a look at them: for those who know that they fit, or that they never will."""
+    return tuple.__new__(kind.event_class, (kind, *values))
+
+
+def trusted_events(kind: Kind, columns: Sequence[Iterable[Any]]) -> Iterator[Event]:
+    """The events of these columns, without a look at their values: for those who know the types of the columns."""
+    new = functools.partial(tuple.__new__, kind.event_class)
+    return cast("Iterator[Event]", map(new, zip(itertools.repeat(kind), *columns, strict=False)))
 
 
 def type_name(declared: FieldType) -> str:
@@ -242,11 +256,12 @@ def _make_kind(name: str, fields: dict[str, FieldType]) -> Kind:
     attributes: dict[str, Any] = {"__slots__": ()}
     for position, field in enumerate(fields, start=1):
         attributes[field] = property(operator.itemgetter(position))
-    event_class = type(name, (Event,), attributes)
+    event_class = cast("type[Event]", type(name, (Event,), attributes))
     constructor = _constructor(name, fields, fix, event_class)
     described = {"__slots__": (), "__call__": constructor, "__doc__": f"The kind {name}; call it to make an event."}
     kind_class = type(f"Kind[{name}]", (Kind,), described)
     kind: Kind = object.__new__(kind_class)
+    kind.event_class = event_class
     kind.name = name
     kind.fields = types.MappingProxyType(dict(fields))
     kind.names = tuple(fields)
