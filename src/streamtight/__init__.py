@@ -17,10 +17,17 @@ if TYPE_CHECKING:
     from streamtight.method.compare.oracle import allowed as allowed
     from streamtight.method.compare.oracle import expected as expected
     from streamtight.method.compare.oracle import one_of as one_of
+    from streamtight.method.parallelize.consistency import consistent as consistent
+    from streamtight.method.parallelize.optimize import plan as plan
     from streamtight.method.prove.inputs import nullable as nullable
     from streamtight.method.prove.inputs import rdd as rdd
     from streamtight.method.prove.inputs import table as table
     from streamtight.method.prove.monoid import commutative_monoid as commutative_monoid
+    from streamtight.program.fork_join import Block as Block
+    from streamtight.program.fork_join import Branch as Branch
+    from streamtight.program.fork_join import ForkJoin as ForkJoin
+    from streamtight.program.fork_join import Heartbeat as Heartbeat
+    from streamtight.program.fork_join import StateType as StateType
     from streamtight.program.letter import Letter as Letter
     from streamtight.program.operators import Inlet as Inlet
     from streamtight.program.operators import KeyedOrdered as KeyedOrdered
@@ -33,9 +40,16 @@ if TYPE_CHECKING:
     from streamtight.program.operators import Split as Split
     from streamtight.program.operators import Stateless as Stateless
     from streamtight.program.operators import U as U
+    from streamtight.program.plan import InputStream as InputStream
+    from streamtight.program.plan import Plan as Plan
+    from streamtight.program.plan import Share as Share
+    from streamtight.program.plan import Worker as Worker
     from streamtight.program.run import Cause as Cause
     from streamtight.program.run import Run as Run
     from streamtight.program.run import Step as Step
+    from streamtight.program.tags import Bucket as Bucket
+    from streamtight.program.tags import TagSet as TagSet
+    from streamtight.program.tags import tags as tags
     from streamtight.program.transformer import Running as Running
     from streamtight.program.transformer import Transformer as Transformer
     from streamtight.program.transformer_forms import Hierarchical as Hierarchical
@@ -85,6 +99,8 @@ if TYPE_CHECKING:
     from streamtight.spark.live_book import Metrics as Metrics
     from streamtight.spark.pack import Packed as Packed
     from streamtight.spark.pack import run_many as run_many
+    from streamtight.spark.parallelize import Parallelized as Parallelized
+    from streamtight.spark.parallelize import parallelize as parallelize
     from streamtight.spark.prove import deterministic as deterministic
     from streamtight.spark.prove import prove as prove
     from streamtight.spark.recorded import recorded as recorded
@@ -161,6 +177,9 @@ _HOMES = {
     ],
     "streamtight.program.transformer": ["Transformer", "Running"],
     "streamtight.program.transformer_forms": ["Relational", "Parallel", "Hierarchical", "Partitioned"],
+    "streamtight.program.fork_join": ["ForkJoin", "StateType", "Branch", "Block", "Heartbeat"],
+    "streamtight.program.tags": ["TagSet", "tags", "Bucket"],
+    "streamtight.program.plan": ["InputStream", "Share", "Worker", "Plan"],
     "streamtight.properties.temporal": [
         "Formula",
         "TRUE",
@@ -197,6 +216,8 @@ _HOMES = {
     "streamtight.method.check.satisfying": ["satisfying"],
     "streamtight.method.prove.inputs": ["rdd", "table", "nullable"],
     "streamtight.method.prove.monoid": ["commutative_monoid"],
+    "streamtight.method.parallelize.optimize": ["plan"],
+    "streamtight.method.parallelize.consistency": ["consistent"],
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
     "streamtight.spark.run": ["run", "run_all"],
@@ -205,6 +226,7 @@ _HOMES = {
     "streamtight.spark.check": ["check", "property"],
     "streamtight.spark.prove": ["prove", "deterministic"],
     "streamtight.spark.graph": ["Graph", "spread"],
+    "streamtight.spark.parallelize": ["parallelize", "Parallelized"],
     "streamtight.spark.typecheck": ["typecheck"],
     "streamtight.spark.rows": ["kind_of"],
     "streamtight.spark.recorded": ["recorded"],

@@ -1,8 +1,8 @@
 """Fork/join programs: a sequential program, its dependence, and how its state is taken apart and put together.
 
-A program is written for one event after the other, in the order of time (Definition 4.1). `depends` says which tags must
-keep their order; `fork` makes two states of one, `join` one of two. If the program is consistent (Definition 4.3), any
-number of workers may run it: the outputs are those of the sequential run, in another order (Theorem 4.4).
+A program is written for one event after the other, in the order of time (Definition 4.1). `depends` says which tags
+must keep their order; `fork` makes two states of one, `join` one of two. If the program is consistent (Definition
+4.3), any number of workers may run it: the outputs are those of the sequential run, in another order (Theorem 4.4).
 
 >>> from streamtight.stream.dependence import barrier
 >>> Value, Barrier = Kind("Value", time=int, value=int), Kind("Barrier", time=int)
@@ -40,7 +40,7 @@ from typing import Any, ClassVar, Protocol
 from streamtight.errors import InputError, PlanError
 from streamtight.program.tags import TagSet, tag_fields, tag_set, tags
 from streamtight.stream.dependence import Dependence
-from streamtight.stream.event import Event, Kind, without_annotation, without_none
+from streamtight.stream.event import Event, Kind, type_name, without_annotation, without_none
 
 State = Any
 Emit = Callable[[Event], None]
@@ -116,10 +116,43 @@ class Heartbeat:
     time: Any
 
 
+class _Edge(float):
+    """A time before or after every other: also infinite ones, also datetimes, with which floats are not compared."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Edge) and float(self) == float(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return float.__hash__(self)
+
+    def __lt__(self, other: object) -> Any:
+        return self._stands(other, float(self) < 0)
+
+    def __gt__(self, other: object) -> Any:
+        return self._stands(other, float(self) > 0)
+
+    def __le__(self, other: object) -> bool:
+        return self == other or bool(self < other)
+
+    def __ge__(self, other: object) -> bool:
+        return self == other or bool(self > other)
+
+    def _stands(self, other: object, outside: bool) -> Any:
+        if not isinstance(other, (int, float, datetime)):
+            return NotImplemented
+        is_nan = other != other  # which stands nowhere
+        return outside and not is_nan and self != other
+
+
 Key = tuple[Any, int, int]
 """Where an event stands: its time, its kind's place in `takes`, its stream's place."""
-BEGINNING: Key = (-math.inf, -1, -1)
-END: Key = (math.inf, 0, 0)
+BEGINNING: Key = (_Edge(-math.inf), -1, -1)
+END: Key = (_Edge(math.inf), 0, 0)
 
 
 class ForkJoin:
@@ -164,7 +197,7 @@ class ForkJoin:
 
     def same_state(self, one: State, other: State) -> bool:
         """Whether two states are the same; by default, whether they are equal but for the last digits of floats."""
-        return _same(one, other)
+        return same_value(one, other)
 
     # -- what follows from these -------------------------------------------------------------------------------------
 
@@ -182,8 +215,9 @@ class ForkJoin:
         declared: dict[str, StateType] = {}
         for cls in reversed(type(self).__mro__):
             declared.update({name: each for name, each in vars(cls).items() if isinstance(each, StateType)})
-        if declared:
-            return tuple(declared.values())
+        kept = tuple(each for name, each in declared.items() if getattr(type(self), name) is each)
+        if kept:
+            return kept
         only = StateType(*self.takes)
         only.name = "state"
         return (only,)
@@ -234,6 +268,11 @@ class ForkJoin:
     def _ranks(self) -> dict[Kind, int]:
         return {kind: place for place, kind in enumerate(self.takes)}
 
+    @cached_property
+    def has_datetimes(self) -> bool:
+        """Whether its times are datetimes, not numbers."""
+        return _time_type(self.takes[0], self.time) is datetime
+
     def key(self, event: Event, stream: int = 0) -> Key:
         """Where an event stands in the order of all: by time, by kind, by stream."""
         return (getattr(event, self.time), self._ranks[event.kind], stream)
@@ -245,8 +284,9 @@ class ForkJoin:
         """
         if not isinstance(streams, Mapping):
             streams = {"the stream": streams}
-        lines = [self._increasing(name, place, events) for place, (name, events) in enumerate(streams.items())]
-        return (event for _, event in heapq.merge(*lines, key=lambda entry: entry[0]))
+        lines = [self.keyed(name, place, items) for place, (name, items) in enumerate(streams.items())]
+        merged = heapq.merge(*lines, key=lambda entry: entry[0])
+        return (item for _, item in merged if isinstance(item, Event))
 
     def run(self, streams: Mapping[str, Iterable[Event | Heartbeat]] | Iterable[Event]) -> list[Event]:
         """The outputs of the sequential program: updates alone, no fork and no join (`spec`)."""
@@ -261,12 +301,18 @@ class ForkJoin:
             state = update(state, event, emit)
         return state
 
-    def _increasing(self, name: str, place: int, events: Iterable[Event | Heartbeat]) -> Iterator[tuple[Key, Event]]:
+    def keyed(
+        self, name: str, place: int, items: Iterable[Event | Heartbeat]
+    ) -> Iterator[tuple[Key, Event | Heartbeat]]:
+        """What comes on a stream, each with what it promises: what follows has this key or a later one.
+
+        Raises `InputError` if the stream is not increasing in time.
+        """
         last: Key = BEGINNING
-        for item in events:
+        for item in items:
             if isinstance(item, Heartbeat):
                 key: Key = (item.time, len(self.takes), place)
-            elif getattr(item, "kind", None) in self._ranks:
+            elif isinstance(item, Event) and item.kind in self._ranks:
                 key = self.key(item, place)
             else:
                 raise InputError(
@@ -277,8 +323,7 @@ class ForkJoin:
                 )
             require_later(name, self, last, key)
             last = key
-            if isinstance(item, Event):
-                yield key, item
+            yield key, item
 
     def _require_well_formed(self) -> None:
         where = f"class {self.name}"
@@ -302,6 +347,13 @@ class ForkJoin:
                     came=f"tag = {tuple(self.tag or ())!r}, without {', '.join(sorted(missing))}",
                     hint=f"tag = {tuple(sorted({*(self.tag or ()), *missing}))!r}",
                 )
+        if len({_time_type(kind, self.time) is datetime for kind in kinds}) > 1:
+            raise PlanError(
+                where,
+                needed="times that can be compared: datetimes in all kinds, or numbers",
+                came=", ".join(f"{kind.name}({self.time}: {type_name(kind.fields[self.time])})" for kind in kinds),
+                hint="the same type of time in all kinds",
+            )
         if len(set(kinds)) < len(kinds):
             raise PlanError(where, needed="each kind once in takes", came=repr(kinds), hint="takes = (Value, Barrier)")
         first = self.state_types[0]
@@ -316,13 +368,11 @@ class ForkJoin:
             self._require_branch(where, branch)
 
     def _require_time(self, where: str, kind: Kind) -> None:
-        declared = kind.fields.get(self.time)
-        if declared is None or without_annotation(without_none(declared)[0]) not in (int, float, datetime):
-            came = f"{kind!r}"
+        if self.time not in kind.fields or _time_type(kind, self.time) not in (int, float, datetime):
             raise PlanError(
                 where,
                 needed=f"a field {self.time!r} in each kind: an int, a float or a datetime",
-                came=came,
+                came=repr(kind),
                 hint=f"Kind({kind.name!r}, {self.time}=int, ...), or time = '...', the name of the field",
             )
 
@@ -345,7 +395,11 @@ class ForkJoin:
 
 def require_later(name: str, program: ForkJoin, last: Key, key: Key) -> None:
     """Raise unless what stands at this key may follow on its stream."""
-    if not key >= last:  # also where a time is NaN
+    try:
+        later = isinstance(key[0], datetime) == program.has_datetimes and key >= last  # not so where a time is NaN
+    except TypeError:  # None, or one datetime with a zone and one without
+        later = False
+    if not later:
         rank = key[1]
         what = program.takes[rank].name if rank < len(program.takes) else "a heartbeat"
         raise InputError(
@@ -356,13 +410,18 @@ def require_later(name: str, program: ForkJoin, last: Key, key: Key) -> None:
         )
 
 
-def _same(one: Any, other: Any) -> bool:
+def _time_type(kind: Kind, field: str) -> Any:
+    return without_annotation(without_none(kind.fields[field])[0])
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two values are equal but for the last digits of floats."""
     if isinstance(one, float) and isinstance(other, float):
         return one == other or (one != one and other != other) or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     if type(one) is type(other):
         if isinstance(one, (tuple, list)):
-            return len(one) == len(other) and all(map(_same, one, other))
+            return len(one) == len(other) and all(map(same_value, one, other))
         if isinstance(one, Mapping):
-            return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+            return one.keys() == other.keys() and all(same_value(one[key], other[key]) for key in one)
     equal = one == other
     return bool(equal.all() if hasattr(equal, "all") else equal)  # NumPy's arrays compare value by value

@@ -20,20 +20,27 @@ True
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from streamtight.errors import PlanError
-from streamtight.stream.dependence import Clause, Dependence
-from streamtight.stream.event import Event, Kind, trusted_event
+from streamtight.stream.dependence import Clause, Dependence, Select
+from streamtight.stream.event import Event, Kind, type_name, with_one_nan, without_annotation, without_none
 
 MOST_TAGS = 1000
 """Sets with more tags are not taken apart to ask a relation about each of them."""
+STIR = 40503
+"""What hashes are multiplied with: small enough that Spark's numbers do not overflow."""
+MOST_TOLD = 8
+"""Of sets with more values, the first ones are told."""
+MOST_BUCKETS = 10_000
+"""Keys are not taken apart into more buckets to see whether all of them are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,12 @@ class Bucket:
 
     def __post_init__(self) -> None:
         if type(self.index) is not int or type(self.of) is not int or not 0 <= self.index < self.of:
-            raise PlanError(f"{self}", needed="an index from 0 to of - 1", came=str(self.index), hint="Bucket(0, of=2)")
+            raise PlanError(
+                f"Bucket({self.index!r}, of={self.of!r})",
+                needed="an index from 0 to of - 1",
+                came=repr(self.index),
+                hint="Bucket(0, of=2)",
+            )
 
     def __contains__(self, value: object) -> bool:
         return share_hash(value) % self.of == self.index
@@ -55,12 +67,14 @@ class Bucket:
 
 
 def share_hash(value: Any) -> int:
-    """The hash by which values are shared out: CRC-32 of the text, as Spark's `crc32(cast(value as string))` is.
+    """The hash by which values are shared out: CRC-32 of their text, stirred, since it tells small numbers badly apart.
 
-    >>> share_hash("blue"), share_hash(42)
-    (2654390964, 841265288)
+    Spark gives the same for whole numbers, texts and dates: `shiftright(crc32(cast(value as string)) * 40503, 16)`.
+
+    >>> [share_hash(key) % 2 for key in range(6)]
+    [1, 0, 1, 0, 0, 1]
     """
-    if value is not None and not isinstance(value, (int, str, date)):
+    if not _has_share_hash(value):
         raise PlanError(
             f"a bucket of {value!r}",
             needed="values that are whole numbers, texts or dates",
@@ -68,7 +82,11 @@ def share_hash(value: Any) -> int:
             hint="a tag with such a field",
         )
     text = str(int(value)) if isinstance(value, int) else str(value)
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+    return zlib.crc32(text.encode("utf-8", "surrogatepass")) * STIR >> 16
+
+
+def _has_share_hash(value: Any) -> bool:
+    return value is None or isinstance(value, (int, str, date))
 
 
 Values = frozenset[Any] | Bucket | None
@@ -85,6 +103,11 @@ class Tags:
     def values(self, field: str) -> Values:
         """Which values a field has."""
         return next((values for name, values in self.fields if name == field), None)
+
+    def with_values(self, field: str, values: Values) -> Tags:
+        """Those of them where a field has these values, whatever it had before."""
+        kept = [(name, each) for name, each in self.fields if name != field]
+        return Tags(self.kind, tuple(sorted([*kept, (field, values)], key=lambda named: named[0])))
 
     def overlaps(self, other: Tags) -> bool:
         """Whether there may be a tag in both."""
@@ -116,7 +139,9 @@ class TagSet:
 
     def __call__(self, kind: Kind, **fields: Hashable) -> bool:
         """May an event of this tag come here? Without a field: with any value of it."""
-        asked = Tags(kind, tuple((name, frozenset([value])) for name, value in fields.items()))
+        for name in fields:
+            _require_field(f"{self!r}({kind.name}, {name}=...)", kind, name)
+        asked = Tags(kind, tuple((name, frozenset([with_one_nan(value)])) for name, value in fields.items()))
         return any(part.overlaps(asked) for part in self.parts)
 
     def holds(self, event: Event) -> bool:
@@ -125,7 +150,10 @@ class TagSet:
 
     def covers(self, other: TagSet) -> bool:
         """Whether each tag of the other is certainly one of these."""
-        return all(any(theirs.within(ours) for ours in self.parts) for theirs in other.parts)
+        return all(
+            any(theirs.within(ours) for ours in self.parts) or all(regions(theirs, self.parts))
+            for theirs in other.parts
+        )
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -156,13 +184,12 @@ def tags(*kinds: Kind, **fields: Any) -> TagSet:
     where = f"tags({', '.join([*(getattr(kind, 'name', repr(kind)) for kind in kinds), *fields])})"
     if not kinds or not all(isinstance(kind, Kind) for kind in kinds):
         raise PlanError(where, needed="a Kind, or several", came=repr(kinds), hint="tags(Read, key=1)")
-    for kind in kinds:
-        for name in fields:
-            if name not in kind.fields:
-                raise PlanError(
-                    where, needed=f"a field of {kind.name}", came=repr(name), hint=", ".join(kind.names) or "no field"
-                )
-    return TagSet(Tags(kind, tuple((name, _values(given)) for name, given in sorted(fields.items()))) for kind in kinds)
+    for kind, name in itertools.product(kinds, fields):
+        _require_field(where, kind, name)
+    return TagSet(
+        Tags(kind, tuple((name, _values(where, kind, name, given)) for name, given in sorted(fields.items())))
+        for kind in kinds
+    )
 
 
 def tag_set(given: Any, where: str) -> TagSet:
@@ -174,6 +201,44 @@ def tag_set(given: Any, where: str) -> TagSet:
     if isinstance(given, Iterable) and not isinstance(given, str):
         return TagSet(part for each in given for part in tag_set(each, where).parts)
     raise PlanError(where, needed="tags, a Kind, or several", came=repr(given), hint="tags(Read, key=1)")
+
+
+def regions(wanted: Tags, parts: Sequence[Tags]) -> Iterator[frozenset[int]]:
+    """Which of the parts hold a wanted tag, by their places: the answers for all wanted tags, some more than once.
+
+    Tags that only a listed value tells from the others are left out: what holds those others holds them, too.
+
+    >>> Add = Kind("Add", key=int)
+    >>> halves = [tags(Add, key=Bucket(index, of=2)).parts[0] for index in range(2)]
+    >>> list(regions(Tags(Add), halves)), list(regions(Tags(Add), halves[:1]))
+    ([frozenset({0}), frozenset({1})], [frozenset({0}), frozenset()])
+    """
+    return _regions(wanted, list(enumerate(parts)))
+
+
+def _regions(wanted: Tags, parts: list[tuple[int, Tags]]) -> Iterator[frozenset[int]]:
+    parts = [(place, part) for place, part in parts if part.overlaps(wanted)]
+    cuts = (name for _, part in parts for name, values in part.fields if not _within(wanted.values(name), values))
+    field = next(cuts, None)
+    if field is None:
+        yield frozenset(place for place, _ in parts)
+        return
+    values = wanted.values(field)
+    if values is None:
+        values = _all_values(wanted.kind, field)
+    if isinstance(values, frozenset):
+        for value in values:
+            yield from _regions(wanted.with_values(field, frozenset([value])), parts)
+        return
+    # There are more keys than anybody lists, so a part with listed values does not hold a bucket.
+    parts = [(place, part) for place, part in parts if not isinstance(part.values(field), frozenset)]
+    index, of = (values.index, values.of) if isinstance(values, Bucket) else (0, 1)
+    count = math.lcm(of, *(each.of for _, part in parts if isinstance(each := part.values(field), Bucket)))
+    if count // of > MOST_BUCKETS:
+        yield frozenset()
+        return
+    for each_index in range(index, count, of):
+        yield from _regions(wanted.with_values(field, Bucket(each_index, count)), parts)
 
 
 # -- dependence of tags ----------------------------------------------------------------------------------------------
@@ -209,7 +274,24 @@ def tag_of(event: Event, fields: Iterable[str]) -> Tags:
 
 def bare(kind: Kind, fields: Mapping[str, Any]) -> Event:
     """An event of which only the tag is there: looking at its payload is an error."""
-    return trusted_event(kind, tuple(fields[name] if name in fields else Payload(kind, name) for name in kind.names))
+    values = (fields[name] if name in fields else Payload(kind, name) for name in kind.names)
+    return tuple.__new__(_bare_class(kind, frozenset(fields)), (kind, *values))
+
+
+@functools.cache
+def _bare_class(kind: Kind, shown: frozenset[str]) -> type[Event]:
+    """Events of which only these fields can be looked at, by name or by place."""
+    hidden = {name: property(Payload(kind, name)._refuse) for name in kind.names if name not in shown}
+    if not hidden:
+        return kind.event_class
+    payload = Payload(kind, next(iter(hidden)))
+    places = [0, *(place for place, name in enumerate(kind.names, start=1) if name in shown)]
+
+    def item(self: Event, place: Any) -> Any:
+        return tuple.__getitem__(self, place) if place in places else payload._refuse()
+
+    looks = {"__getitem__": item, "__iter__": payload._refuse, "__contains__": payload._refuse}
+    return cast("type[Event]", type(kind.name, (kind.event_class,), {"__slots__": (), **looks, **hidden}))
 
 
 class Payload:
@@ -228,7 +310,7 @@ class Payload:
             hint=f"tag = ({self._where.split('.')[1]!r}, ...) in the program, if it belongs to the tag",
         )
 
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = __repr__ = _refuse
     __add__ = __sub__ = __mul__ = __mod__ = __floordiv__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
 
 
@@ -242,15 +324,18 @@ def _may_relate(clause: Clause, a: Tags, b: Tags) -> bool:
     pairs = list(itertools.islice(_pairs(a, b), MOST_TAGS + 1))
     if not pairs or len(pairs) > MOST_TAGS:
         return True  # more than can be asked about
-    return any(clause.relates(x, y) for x, y in pairs)
+    try:
+        return any(clause.relates(x, y) for x, y in pairs)
+    except PlanError:
+        return True  # it looks at fields whose values are not listed
 
 
-def _both_ways(clause: Clause) -> Iterator[tuple[Any, Any]]:
+def _both_ways(clause: Clause) -> Iterator[tuple[Select, Select]]:
     yield clause.left, clause.right
     yield clause.right, clause.left
 
 
-def _on(side: Any, part: Tags) -> bool:
+def _on(side: Select, part: Tags) -> bool:
     return side.kinds is None or part.kind in side.kinds
 
 
@@ -273,12 +358,43 @@ def _listed(part: Tags) -> list[Event]:
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
-def _values(given: Any) -> Values:
-    if given is None or isinstance(given, Bucket):
+def _require_field(where: str, kind: Kind, name: str) -> None:
+    if name not in kind.fields:
+        raise PlanError(
+            where, needed=f"a field of {kind.name}", came=repr(name), hint=", ".join(kind.names) or "no field"
+        )
+
+
+def has_buckets(kind: Kind, field: str) -> bool:
+    """Whether the values of a field can be shared out by their hash: whole numbers, texts and dates can."""
+    return without_annotation(without_none(kind.fields[field])[0]) in (int, str, date)
+
+
+def _values(where: str, kind: Kind, name: str, given: Any) -> Values:
+    if isinstance(given, Bucket):
+        if not has_buckets(kind, name):
+            raise PlanError(
+                where,
+                needed="buckets of whole numbers, texts or dates",
+                came=f"{kind.name}.{name}: {type_name(kind.fields[name])}",
+                hint=f"its values, {name}={{...}}",
+            )
         return given
-    if isinstance(given, (set, frozenset, list, range)):
-        return frozenset(given)
-    return frozenset([given])
+    # An event with this field alone says which value it makes of what is given, or that it is none.
+    only = Kind(kind.name, **{name: kind.fields[name]})
+    several = given if isinstance(given, (set, frozenset, list, range)) else [given]
+    listed = frozenset(only(value)[1] for value in several)
+    if not listed:
+        raise PlanError(where, needed=f"a value of {name}, or several", came=repr(given), hint=f"{name}=1")
+    return listed
+
+
+def _all_values(kind: Kind, field: str) -> Values:
+    """The values of a field if its type has only a few."""
+    plain, with_none = without_none(kind.fields[field])
+    if without_annotation(plain) is not bool:
+        return None
+    return frozenset([False, True, None] if with_none else [False, True])
 
 
 def _overlap(one: Values, other: Values) -> bool:
@@ -289,7 +405,8 @@ def _overlap(one: Values, other: Values) -> bool:
         return one.index % shared == other.index % shared
     if isinstance(one, Bucket):
         return _overlap(other, one)
-    return any(value in other for value in one)
+    # A value of another type may be equal to one that has a bucket: 1.0 and 1.
+    return any(value in other if isinstance(other, frozenset) or _has_share_hash(value) else True for value in one)
 
 
 def _within(one: Values, other: Values) -> bool:
@@ -303,6 +420,10 @@ def _within(one: Values, other: Values) -> bool:
 
 
 def _told(values: Values) -> str:
-    if isinstance(values, frozenset):
-        return "|".join(sorted(map(repr, values)))
-    return str(values)
+    if not isinstance(values, frozenset):
+        return str(values)
+    try:
+        listed = [repr(value) for value in sorted(values)]
+    except TypeError:  # None among them, for one
+        listed = sorted(map(repr, values))
+    return "|".join(listed) if len(listed) <= MOST_TOLD else f"{'|'.join(listed[:3])}|...{len(listed)} values"

@@ -89,10 +89,14 @@ class Event(tuple[Any, ...]):
 
     __slots__ = ()
 
-    @property
-    def kind(self) -> Kind:
-        """The kind that made it."""
-        return cast(Kind, self[0])
+    if typing.TYPE_CHECKING:
+
+        @property
+        def kind(self) -> Kind:
+            """The kind that made it."""
+
+    else:  # in C, since programs ask every event
+        kind = property(operator.itemgetter(0), doc="The kind that made it.")
 
     def as_dict(self) -> dict[str, Any]:
         """Its fields by name, in the order of the kind."""

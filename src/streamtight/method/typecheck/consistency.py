@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
-import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -124,19 +123,6 @@ def _near(constants: Sequence[int], kinds: Sequence[Kind]) -> dict[str, Any]:
     values = list(dict.fromkeys([0, 1, 2, 3, -1, *(n + more for n in constants for more in (0, -1, 1))]))
     fields = {name for kind in kinds for name, declared in kind.fields.items() if declared is int}
     return dict.fromkeys(sorted(fields), values) if constants else {}
-
-
-def constants_of(functions: Iterable[types.FunctionType], most: int = 8) -> list[int]:
-    """The whole numbers in the code of functions, but the smallest, which are tried anyway."""
-    found: dict[int, None] = {}
-    waiting = [function.__code__ for function in functions]
-    while waiting:
-        for constant in waiting.pop().co_consts:
-            if isinstance(constant, types.CodeType):
-                waiting.append(constant)
-            elif type(constant) is int and 3 < abs(constant) < 10**9:
-                found[constant] = None
-    return list(found)[:most]
 
 
 def _in_marker_order(events: Sequence[Event], kinds: frozenset[Kind]) -> tuple[Event, ...]:

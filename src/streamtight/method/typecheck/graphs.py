@@ -27,8 +27,8 @@ from types import FunctionType
 from typing import Any
 
 from streamtight.errors import SchemaError, UnsupportedError
-from streamtight.method.typecheck.consistency import Output, Pair, Trial, constants_of, tried
-from streamtight.method.typecheck.functions import why_unclear, why_varies
+from streamtight.method.typecheck.consistency import Output, Pair, Trial, tried
+from streamtight.program.functions import constants_of, why_unclear, why_varies
 from streamtight.program.network import Network, in_marker_order
 from streamtight.program.operators import Graph, Inlet, KeyedUnordered, Merge, Operator, Outlet, Sort, Split
 from streamtight.program.transformer import Transformer

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from streamtight.errors import StreamtightError
 from streamtight.solver.symbolic.captured import Members, Table
 from streamtight.solver.symbolic.groups import listed_over
-from streamtight.solver.symbolic.kinds import UnknownEvents, record_class
+from streamtight.solver.symbolic.kinds import UnknownEvents, record_class, unknown_events
 from streamtight.solver.symbolic.known import KNOWN, names_in
 from streamtight.solver.symbolic.paths import NotReadable, exploring, refuse
 from streamtight.solver.symbolic.values import StandIn, Symbolic, is_namedtuple, is_record
@@ -259,7 +259,7 @@ class Twin:
     def kind(self, kind: Kind) -> UnknownEvents:
         """What stands for a kind; its events may be used."""
         self._record_class(record_class(kind))
-        return UnknownEvents(kind)
+        return unknown_events(kind)
 
     def _record(self, value: Any, kind: type, name: str) -> Any:
         self._record_class(kind)
@@ -428,6 +428,7 @@ class Twin:
         plain = code.co_name not in _COMPREHENSIONS
         before: dis.Instruction | None = None
         space: object = None  # the module or class that the instruction before has loaded
+        is_kind = False  # whether it has loaded a kind
         for instruction in dis.get_instructions(code):
             opname = instruction.opname
             if opname in ("CACHE", "EXTENDED_ARG"):
@@ -442,6 +443,7 @@ class Twin:
                 self._questionable(instruction, code)
             if instruction.is_jump_target:  # then the value may also come from elsewhere
                 before = space = None
+                is_kind = False
             reached: object = None
             if opname == "LOAD_GLOBAL":
                 reached = self._global(instruction.argval, known, names)
@@ -451,13 +453,14 @@ class Twin:
                 reached = self._load_attribute(instruction.argval, space)
             elif opname == "STORE_DEREF" and instruction.argval in code.co_freevars:
                 self._refuse(f"changes the nonlocal variable {instruction.argval}")
-            elif opname == "IS_OP" and not (before and before.opname in _LOAD_CONSTANT and before.argval is None):
+            elif opname == "IS_OP" and not is_kind and not _loads_none(before):
                 self._refuse("uses 'is' with something other than None")
             elif plain and "JUMP_BACKWARD" in opname:
                 self.loops = True
             if before is not None and before.opname == "LOAD_CONST" and before.arg is not None:
                 loaded[before.arg] = loaded.get(before.arg, True) and opname == "CONTAINS_OP"
             space = reached if isinstance(reached, (types.ModuleType, type)) else None
+            is_kind = isinstance(reached, Kind)  # of which there is one in the run, too
             before = instruction
         constants: list[Any] = list(code.co_consts)
         for i, constant in enumerate(constants):
@@ -617,6 +620,10 @@ def around({free}):
         co_names=tuple(_LISTED if name == "listed" else name for name in outer.co_names),
         co_consts=tuple(comprehension if constant is inner else constant for constant in outer.co_consts),
     )
+
+
+def _loads_none(instruction: dis.Instruction | None) -> bool:
+    return instruction is not None and instruction.opname in _LOAD_CONSTANT and instruction.argval is None
 
 
 def _is_generator_expression(code: types.CodeType) -> bool:

@@ -20,7 +20,8 @@ from streamtight.stream.event import Event, Kind, without_none
 @functools.cache
 def record_class(kind: Kind) -> type:
     """The class of its events while they are not known."""
-    return dataclasses.make_dataclass(kind.name, kind.names, frozen=True, namespace={"__doc__": None})
+    parts = {"__doc__": None, "kind": unknown_events(kind)}
+    return dataclasses.make_dataclass(kind.name, kind.names, frozen=True, namespace=parts)
 
 
 class UnknownEvents(StandIn):
@@ -35,6 +36,12 @@ class UnknownEvents(StandIn):
         if len(values) + len(fields) != len(kind.names) or set(given) != set(kind.names):
             refuse(f"makes a {kind.name} of other fields")
         return record_class(kind)(*(_converted(given[name], kind, name) for name in kind.names))
+
+
+@functools.cache
+def unknown_events(kind: Kind) -> UnknownEvents:
+    """What takes the place of a kind, one for each: `event.kind is Value` can be asked."""
+    return UnknownEvents(kind)
 
 
 def _converted(value: Any, kind: Kind, field: str) -> Any:

@@ -1,0 +1,79 @@
+"""Input streams in Parquet files: read where they are needed, a lane by every so many row groups."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet
+
+from streamtight.errors import InputError
+
+_ROWS = 65_536
+"""How many rows are taken out of a file at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a stream, in the order of time, and how many row groups each has."""
+
+    paths: tuple[str, ...]
+    groups: tuple[int, ...]
+
+    @classmethod
+    def at(cls, stream: str, where: Any) -> Files:
+        """The files of a path, a folder (in the order of their names), a pattern, or several of these."""
+        paths = [
+            path for each in ([where] if isinstance(where, (str, os.PathLike)) else where) for path in _listed(each)
+        ]
+        if not paths:
+            raise InputError(
+                f"stream {stream!r}",
+                needed="Parquet files",
+                came=f"none at {where!r}",
+                hint="a path of a file or folder",
+            )
+        groups = []
+        for path in paths:
+            try:
+                groups.append(_opened(path).num_row_groups)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise InputError(
+                    f"stream {stream!r}", needed="Parquet files", came=f"{path}: {error}", hint="df.write.parquet(path)"
+                ) from error
+        return cls(tuple(paths), tuple(groups))
+
+    def batches(self, lane: int = 0, lanes: int = 1) -> Iterator[pa.RecordBatch]:
+        """The rows of a lane: of every so many row groups, one after the other."""
+        before = 0
+        for path, count in zip(self.paths, self.groups, strict=True):
+            mine = [group for group in range(count) if (before + group) % lanes == lane]
+            before += count
+            if mine:
+                yield from _opened(path).iter_batches(batch_size=_ROWS, row_groups=mine)
+
+
+def _opened(path: str) -> pyarrow.parquet.ParquetFile:
+    if "://" not in path:
+        return pyarrow.parquet.ParquetFile(path)
+    system, inside = pyarrow.fs.FileSystem.from_uri(path)
+    return pyarrow.parquet.ParquetFile(inside, filesystem=system)
+
+
+def _listed(where: Any) -> Sequence[str]:
+    path = os.fspath(where)
+    if "://" in path:
+        system, inside = pyarrow.fs.FileSystem.from_uri(path)
+        if system.get_file_info(inside).type is not pyarrow.fs.FileType.Directory:
+            return [path]
+        found = system.get_file_info(pyarrow.fs.FileSelector(inside))
+        scheme = path.split("://", 1)[0]
+        return sorted(f"{scheme}://{each.path}" for each in found if each.path.endswith(".parquet"))
+    if os.path.isdir(path):
+        return sorted(glob.glob(os.path.join(glob.escape(path), "*.parquet")))
+    return [path] if os.path.exists(path) else sorted(glob.glob(path))

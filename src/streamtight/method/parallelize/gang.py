@@ -1,0 +1,313 @@
+"""Leaves that run in other processes, and the driver that leads them: who talks to whom, and what happens if one dies.
+
+All leaves of a plan connect to the driver. When all are there, the driver gives each its first state and tells it
+where its ancestors have events; from then on states go up and down. If a connection breaks, all are closed: the engine
+starts its tasks again, they connect again, and everything begins anew from the first state. So a result is always that
+of one run from beginning to end.
+
+Connections are those of `multiprocessing.connection`: each side shows that it knows a random key before it is believed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import secrets
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
+from typing import Any
+
+from streamtight.errors import StreamtightError
+from streamtight.method.parallelize.inner import Keyed, lead_all, leaders
+from streamtight.method.parallelize.leaf import ancestors, packed_keys, unpacked_keys
+from streamtight.program.fork_join import Key, State
+from streamtight.program.plan import Plan, Worker
+from streamtight.stream.event import Event
+
+_STATE, _LAST, _FAILED, _STOP, _DONE = b"s", b"l", b"f", b"x", b"d"
+_PATIENCE = 60.0
+"""How many seconds the first leaf waits for the others."""
+
+Pieces = list[tuple[str, bytes]]
+_OVER, _CLOSED = object(), object()
+"""What comes besides leaves: a try is over; no more leaves are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """What a worker's code raised, as it can be sent: the error itself if it is one of ours, and how it came about."""
+
+    error: StreamtightError | None
+    text: str
+    trace: str
+
+    @classmethod
+    def by(cls, error: BaseException) -> Raised:
+        """What this error says."""
+        ours = error if isinstance(error, StreamtightError) else None
+        return cls(ours, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
+
+
+# -- a leaf's side -----------------------------------------------------------------------------------------------
+
+
+class Stopped(Exception):
+    """The driver has no use for this leaf any more, since something was raised elsewhere."""
+
+
+class Member:
+    """A leaf's connection to the driver."""
+
+    def __init__(self, address: tuple[str, int], key: bytes, leaf: int) -> None:
+        self._connection = Client(address, authkey=key)
+        _without_delay(self._connection)
+        self._connection.send(leaf)
+        first, packed = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - from the driver, which knows the key
+        self.state: State = first
+        self.syncs: Iterator[Key] = unpacked_keys(packed)
+
+    def exchange(self, state: State) -> State:
+        """The state with which to go on after an event above."""
+        self._connection.send_bytes(_STATE + pickle.dumps(state, 5))
+        return self._reply()
+
+    def finish(self, state: State) -> Pieces:
+        """Hand in the last state; gives what the workers on the driver have emitted, if this leaf is to carry it."""
+        self._connection.send_bytes(_LAST + pickle.dumps(state, 5))
+        pieces: Pieces = self._reply()
+        return pieces
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the driver what was raised here."""
+        with contextlib.suppress(OSError):
+            self._connection.send_bytes(_FAILED + pickle.dumps(Raised.by(error), 5))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def _reply(self) -> Any:
+        message = self._connection.recv_bytes()
+        if message[:1] == _STOP:
+            raise Stopped
+        return pickle.loads(memoryview(message)[1:])  # noqa: S301 - from the driver, which knows the key
+
+
+def _without_delay(connection: Connection) -> None:
+    # Messages are small and each is waited for: the kernel must not collect them.
+    with socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+# -- the driver's side -------------------------------------------------------------------------------------------
+
+
+class _Line:
+    """The driver's connection to a leaf."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def start(self, state: State, keys: list[Key]) -> None:
+        self._connection.send_bytes(pickle.dumps((state, packed_keys(keys)), 5))
+
+    def receive(self) -> State:
+        message = self._connection.recv_bytes()
+        content = pickle.loads(memoryview(message)[1:])  # noqa: S301 - from a leaf that knows the key
+        if message[:1] == _FAILED:
+            raise _Reported(content)
+        return content
+
+    def send(self, state: State) -> None:
+        self._connection.send_bytes(_STATE + pickle.dumps(state, 5))
+
+    def done(self, pieces: Pieces) -> None:
+        self._connection.send_bytes(_DONE + pickle.dumps(pieces, 5))
+
+    def stop(self) -> None:
+        with contextlib.suppress(OSError):
+            self._connection.send_bytes(_STOP)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _Reported(Exception):
+    """A leaf told that its code raised."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(raised.text)
+        self.raised = raised
+
+
+class _Begin:
+    """A leaf's line where the first state is sent together with the events above: later ones are plain."""
+
+    def __init__(self, line: _Line, keys: list[Key]) -> None:
+        self._line, self._keys = line, keys
+        self.send: Callable[[State], None] = self._first
+        self.receive = line.receive
+
+    def _first(self, state: State) -> None:
+        self.send = self._line.send
+        self._line.start(state, self._keys)
+
+
+class Gang:
+    """The driver's side of a run: waits for the leaves, leads them, and begins anew when they do.
+
+    emit   what the workers on the driver emit goes to `outputs(worker)`, which is asked for anew for each try
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        state: bytes,
+        events: Mapping[Worker, Keyed],
+        outputs: Callable[[], tuple[Callable[[Event], None], Callable[[], Pieces]]],
+        *,
+        host: str = "127.0.0.1",
+        bind: str | None = None,
+    ) -> None:
+        self._plan, self._first, self._events, self._outputs = plan, state, events, outputs
+        self._leaves = plan.leaves
+        self._keys = [
+            sorted(key for above in ancestors(plan, leaf) for key, _ in events.get(above, ())) for leaf in self._leaves
+        ]
+        self.key = secrets.token_bytes(32)
+        self._listener = Listener((bind or host, 0), backlog=2 * len(self._leaves) + 8)
+        self.address: tuple[str, int] = (host, self._listener.address[1])
+        self._arrivals: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._closed = False
+        self.tries = 0
+        """How often all leaves have come together."""
+        self.state: State = None
+        """The state in the end, of the last try."""
+        self.raised: Raised | None = None
+        """What the program raised, if it did: nothing is tried again then."""
+        self.is_done = False
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._accept, self._manage)]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Take no more leaves, and end all connections."""
+        self._closed = True
+        with contextlib.suppress(OSError):
+            # Closing alone does not wake a thread that accepts; a connection does.
+            socket.create_connection(self._listener.address, timeout=1).close()
+        self._listener.close()
+        self._arrivals.put(_CLOSED)
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+    # -- who comes -----------------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                connection = self._listener.accept()
+            except OSError:
+                continue
+            # Each is greeted on its own: one that says nothing must not keep the others waiting.
+            threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
+
+    def _greet(self, connection: Connection) -> None:
+        try:
+            deliver_challenge(connection, self.key)
+            answer_challenge(connection, self.key)
+            _without_delay(connection)
+            self._arrivals.put((connection.recv(), connection))
+        except Exception:  # not one of ours: whatever it sent, it is not listened to
+            connection.close()
+
+    def _manage(self) -> None:
+        here: dict[int, Connection] = {}
+        since = 0.0
+        while True:
+            try:
+                came = self._arrivals.get(timeout=1.0 if here else None)
+            except queue.Empty:
+                if time.monotonic() - since > _PATIENCE:  # the others belong to an earlier try: all begin anew
+                    _close_all(here)
+                continue
+            if came is _OVER:
+                continue
+            if came is _CLOSED:
+                _close_all(here)
+                return
+            leaf, connection = came
+            since = since if here else time.monotonic()
+            if leaf in here:
+                here[leaf].close()
+            here[leaf] = connection
+            if len(here) == len(self._leaves):
+                lines, here = here, {}
+                if (early := self._try(lines)) is not None:
+                    self._arrivals.put(early)
+
+    def _try(self, connections: dict[int, Connection]) -> Any:
+        """One run with these leaves; ends early if a leaf comes that belongs to the next."""
+        self.is_done, self.raised = False, None
+        self.tries += 1
+        over = threading.Event()
+        thread = threading.Thread(target=self._lead, args=(connections, over), daemon=True)
+        thread.start()
+        early = self._arrivals.get()
+        while early is _OVER and not over.is_set():  # of the try before
+            early = self._arrivals.get()
+        if not over.is_set():
+            _shut_all(connections)
+        thread.join()
+        _close_all(connections)
+        return None if early is _OVER else early
+
+    def _lead(self, connections: Mapping[int, Connection], over: threading.Event) -> None:
+        lines = [_Line(connections[place]) for place in range(len(self._leaves))]
+        begins = {leaf: _Begin(line, keys) for leaf, line, keys in zip(self._leaves, lines, self._keys, strict=True)}
+        emit, taken = self._outputs()
+
+        def failed(error: BaseException) -> None:
+            if isinstance(error, (EOFError, OSError)):  # a leaf is gone
+                _shut_all(connections)
+                return
+            if self.raised is None:
+                self.raised = error.raised if isinstance(error, _Reported) else Raised.by(error)
+            for line in lines:
+                line.stop()
+
+        try:
+            state = pickle.loads(self._first)  # noqa: S301 - packed by this very process
+            emits = dict.fromkeys(leaders(self._plan), emit)
+            self.state = lead_all(self._plan, state, self._events, begins.__getitem__, emits, failed)
+            pieces = taken()
+            self.is_done = True  # before the leaves know: when their tasks have ended, it must be seen
+            for place, line in enumerate(lines):
+                line.done([] if place else pieces)
+        except BaseException as error:
+            self.is_done = False
+            failed(error)
+        finally:
+            over.set()
+            self._arrivals.put(_OVER)
+
+
+def _close_all(connections: dict[int, Connection]) -> None:
+    for connection in connections.values():
+        connection.close()
+    connections.clear()
+
+
+def _shut_all(connections: Mapping[int, Connection]) -> None:
+    """Wake whoever waits for one of these; they are closed later, by whom they belong to."""
+    for connection in connections.values():
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)

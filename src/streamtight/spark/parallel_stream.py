@@ -1,0 +1,330 @@
+"""A plan on running streams: micro-batch by micro-batch, with what is needed to go on after a stop or a crash.
+
+In each micro-batch, those events are handled that no event still to come may precede: how far each stream has come is
+known from its events and heartbeats. The others wait for a later batch. After a batch the states of all workers are
+joined, and kept under the number of the batch, with how far the streams have come and with the events that wait. A
+batch that is done again begins with what the batch before it kept, and so gives the same outputs again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from streamtight.errors import InputError, StreamtightError
+from streamtight.method.parallelize.columns import KIND
+from streamtight.method.parallelize.leaf import PLACE, RANK, TICK, stream_column
+from streamtight.program.fork_join import BEGINNING, HEARTBEAT, Key
+from streamtight.program.mailbox import release_bounds
+from streamtight.program.plan import Plan, Share
+from streamtight.program.tags import independent_tags
+from streamtight.spark.parallel_run import (
+    Given,
+    collected,
+    inner_events,
+    is_of,
+    rank_column,
+    run,
+    stream_named,
+    tick_column,
+)
+
+Output = str | Callable[[DataFrame, int], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a batch: the state, how far each stream has come, and how many events wait, by stream."""
+
+    batch: int = -1
+    state: bytes | None = None
+    frontiers: Mapping[str, Key] = field(default_factory=dict)
+    waiting: Mapping[str, int] = field(default_factory=dict)
+
+
+class ParallelQuery:
+    """A streaming query that runs a plan; made by `Parallelized.start`. It does what Spark's own queries do."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, DataFrame],
+        *,
+        checkpoint: str,
+        output: Output,
+        trigger: Mapping[str, Any] | None,
+        most_waiting: int,
+    ) -> None:
+        for name, frame in inputs.items():
+            if not getattr(frame, "isStreaming", False):
+                raise InputError(
+                    f"stream {name!r}", needed="a streaming DataFrame", came=repr(frame)[:80], hint="on_spark(inputs)"
+                )
+        if not isinstance(output, str) and not callable(output):
+            raise InputError(
+                "start(output=...)", needed="a folder or a function", came=repr(output), hint="output='totals'"
+            )
+        self._batches = _Batches(plan, inputs, checkpoint, output, most_waiting)
+        writer = self._batches.rows().writeStream.foreachBatch(self._batches.handle)
+        writer = writer.option("checkpointLocation", f"{checkpoint}/spark").queryName(
+            f"parallelize {plan.program.name}"
+        )
+        if trigger:
+            writer = writer.trigger(**trigger)
+        self._query = writer.start()
+
+    @property
+    def waiting(self) -> str:
+        """Which events wait for which stream, in words; empty if none do."""
+        return self._batches.told()
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802 - Spark's name
+        """Wait until it ends, or for so many seconds; raises what ended it."""
+        ended: bool | None = self._or_error(lambda: self._query.awaitTermination(timeout))
+        return ended
+
+    def processAllAvailable(self) -> None:  # noqa: N802 - Spark's name
+        """Wait until all that is there now has been handled, or waits for another stream."""
+        self._or_error(self._query.processAllAvailable)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._query, name)
+
+    def _or_error(self, wait: Callable[[], Any]) -> Any:
+        try:
+            return wait()
+        except Exception:
+            if self._batches.error is not None:
+                raise self._batches.error from None
+            raise
+
+
+class _Batches:
+    """What is done with each micro-batch."""
+
+    def __init__(
+        self, plan: Plan, inputs: Mapping[str, DataFrame], checkpoint: str, output: Output, most_waiting: int
+    ) -> None:
+        self._plan, self._inputs, self._output, self._most_waiting = plan, inputs, output, most_waiting
+        self._given = Given(plan)
+        self._spark: SparkSession = next(iter(inputs.values())).sparkSession
+        self._folder = _Folder(self._spark, f"{checkpoint}/streamtight")
+        self._kept = self._folder.last(None)
+        self.error: StreamtightError | None = None
+
+    def rows(self) -> DataFrame:
+        """The rows of all streams as one streaming DataFrame: tick, rank, place, and a column for each stream."""
+        parts = []
+        for name, frame in self._inputs.items():
+            stream, place = stream_named(self._plan, name), self._plan.stream_place(name)
+            columns = (F.col(f"`{column}`") for column in frame.columns)
+            parts.append(
+                frame.select(
+                    tick_column(self._plan, name, frame).alias(TICK),
+                    rank_column(self._plan, stream, frame).alias(RANK),
+                    F.lit(place).alias(PLACE),
+                    F.struct(*columns).alias(stream_column(place)),
+                )
+            )
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+
+    def handle(self, came: DataFrame, batch: int) -> None:
+        """Handle a micro-batch; called by Spark."""
+        came.persist()
+        try:
+            self._handle(came, batch)
+        except StreamtightError as error:
+            self.error = error
+            raise
+        finally:
+            came.unpersist()
+
+    def _handle(self, came: DataFrame, batch: int) -> None:
+        before = self._folder.last(batch)
+        frontiers = self._advanced(before, came)
+        there = came if not any(before.waiting.values()) else came.unionByName(self._folder.events(before.batch, came))
+        frames = {
+            name: there.where(F.col(PLACE) == place).select(f"{stream_column(place)}.*")
+            for name, place in ((name, self._plan.stream_place(name)) for name in self._inputs)
+        }
+        keys = self._known_keys(frames)
+        bounds = release_bounds(self._plan, frontiers, keys)
+        released = {name: frame.where(self._is_released(name, frame, bounds)) for name, frame in frames.items()}
+        made, state = run(self._spark, self._plan, released, before.state, self._write(batch))
+        if made is not None and callable(self._output):
+            self._output(self._given.frame(self._spark, made), batch)
+        waiting = self._keep_events(batch, there, frames, bounds, frontiers)
+        self._kept = Kept(batch, pickle.dumps(state, 5), frontiers, waiting)
+        self._folder.keep(self._kept)
+        if sum(waiting.values()) > self._most_waiting:
+            raise InputError(
+                f"streams of {self._plan.program.name}",
+                needed=f"at most {self._most_waiting} events that wait (most_waiting=)",
+                came=self.told(),
+                hint=f"heartbeats on the streams that are waited for: rows with {KIND!r} = {HEARTBEAT!r} and a time",
+            )
+
+    def _write(self, batch: int) -> Callable[[DataFrame], Any]:
+        if callable(self._output):
+            return collected
+        folder = f"{self._output}/batch={batch}"
+
+        def write(packed: DataFrame) -> None:
+            # A batch that is done again gives the same events again, in the place of those that it gave before.
+            self._given.unpacked(packed).write.mode("overwrite").parquet(folder)
+
+        return write
+
+    # -- how far the streams have come ---------------------------------------------------------------------------
+
+    def _advanced(self, before: Kept, came: DataFrame) -> dict[str, Key]:
+        """How far each stream has come with this batch; raises if one went back."""
+        names = [stream.name for stream in self._plan.streams]
+        frontiers = {name: before.frontiers.get(name, (*BEGINNING[:2], place)) for place, name in enumerate(names)}
+        key = F.struct(TICK, RANK)
+        found = came.groupBy(PLACE).agg(
+            F.min(key).alias("first"),
+            F.max(key).alias("last"),
+            F.count(F.when(F.col(TICK).isNull(), 1)).alias("none"),
+        )
+        for row in found.collect():
+            name = names[row[PLACE]]
+            first, last = (tuple(row["first"]), tuple(row["last"]))
+            came_first = None if row["none"] else (*first, row[PLACE])
+            if came_first is None or not came_first >= frontiers[name]:
+                raise InputError(
+                    f"stream {name!r}",
+                    needed=f"times from {frontiers[name][0]} on, since it had come so far",
+                    came="a row without a time" if came_first is None else f"time {first[0]}",
+                    hint="a stream for each source that is in order: each partition of a topic, for instance",
+                )
+            frontiers[name] = (*last, row[PLACE])
+        return frontiers
+
+    def _known_keys(self, frames: Mapping[str, DataFrame]) -> dict[Share, Sequence[Key] | None]:
+        """The keys of events that are handled on the driver: with them, others need not wait longer than they must."""
+        keys: dict[Share, Sequence[Key] | None] = {}
+        for worker, events in inner_events(self._plan, frames).items():
+            for share in worker.shares:
+                keys[share] = [key for key, _, its in events if its is share]
+        return keys
+
+    def _is_released(self, name: str, frame: DataFrame, bounds: Mapping[Share, Key]) -> Column:
+        """Whether a row is handled in this batch; what nobody handles is, too: the run says so."""
+        stream = stream_named(self._plan, name)
+        tick, released = tick_column(self._plan, name, frame), F.lit(True)
+        for share in self._shares_of(name):
+            bound = bounds[share]
+            own = (self._plan.program.rank(share.tags.kind), self._plan.stream_place(name))
+            limit = F.lit(float(bound[0]) if isinstance(bound[0], float) else bound[0])
+            below = tick <= limit if own < bound[1:] else tick < limit
+            released = F.when(is_of(share, stream, frame), below).otherwise(released)
+        return released
+
+    def _shares_of(self, name: str) -> Iterator[Share]:
+        return (share for worker in self._plan.workers for share in worker.shares if share.stream == name)
+
+    # -- what waits ----------------------------------------------------------------------------------------------
+
+    def _keep_events(
+        self,
+        batch: int,
+        there: DataFrame,
+        frames: Mapping[str, DataFrame],
+        bounds: Mapping[Share, Key],
+        frontiers: Mapping[str, Key],
+    ) -> dict[str, int]:
+        """Keep the events that wait; gives how many there are, by stream."""
+        late = [name for name in frames if any(not bounds[share] > frontiers[name] for share in self._shares_of(name))]
+        if not late:
+            return {}
+        parts = []
+        for name in late:
+            place = self._plan.stream_place(name)
+            rows = there.where(F.col(PLACE) == place)
+            inside = rows.select("*", f"{stream_column(place)}.*")
+            waits = ~self._is_released(name, frames[name], bounds)
+            parts.append(inside.where(waits).select(*there.columns))
+        self._folder.keep_events(batch, reduce(lambda one, other: one.unionByName(other), parts))
+        counts = self._folder.events(batch, there).groupBy(PLACE).count().collect()
+        names = [stream.name for stream in self._plan.streams]
+        return {names[row[PLACE]]: row["count"] for row in counts}
+
+    def told(self) -> str:
+        """Which events wait for which stream."""
+        kept = self._kept
+        told = []
+        for name, count in kept.waiting.items():
+            slowest = min(self._connected(name), key=lambda each: kept.frontiers[each])
+            time, rank, _ = kept.frontiers[slowest]
+            came = "on which nothing has come yet" if rank < 0 else f"which has come to time {time}"
+            told.append(f"{count} events of {name!r} wait for stream {slowest!r}, {came}")
+        return "; ".join(told)
+
+    def _connected(self, name: str) -> set[str]:
+        """The streams whose events must keep an order with those of this one, or with those of another that must."""
+        tags = {stream.name: stream.tags for stream in self._plan.streams}
+        found, waiting = {name}, [name]
+        while waiting:
+            one = tags[waiting.pop()]
+            near = {
+                n for n in tags if n not in found and not independent_tags(self._plan.program.depends, one, tags[n])
+            }
+            found |= near
+            waiting += near
+        return found
+
+
+class _Folder:
+    """Where batches are kept: in any file system that Spark knows."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark, self._path = spark, path
+        self._jvm: Any = spark._jvm
+        self._system = self._at("").getFileSystem(spark._jsc.hadoopConfiguration())
+
+    def last(self, before: int | None) -> Kept:
+        """What the last batch before this one kept; nothing, if there was none."""
+        if not self._system.exists(self._at("")):
+            return Kept()
+        names = [status.getPath().getName() for status in self._system.listStatus(self._at(""))]
+        numbers = [int(name.removesuffix(".kept")) for name in names if name.endswith(".kept")]
+        known = [number for number in numbers if before is None or number < before]
+        if not known:
+            return Kept()
+        stream = self._system.open(self._at(f"{max(known)}.kept"))
+        try:
+            kept: Kept = pickle.loads(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))  # noqa: S301 - our own
+        finally:
+            stream.close()
+        return kept
+
+    def keep(self, kept: Kept) -> None:
+        """Keep a batch: all of it or nothing; and forget what is not needed any more."""
+        new, final = self._at(f"{kept.batch}.new"), self._at(f"{kept.batch}.kept")
+        stream = self._system.create(new, True)
+        stream.write(bytearray(pickle.dumps(kept, 5)))
+        stream.close()
+        self._system.delete(final, False)
+        self._system.rename(new, final)
+        # A batch may be done again as long as its successor is not begun, so that the one before it is needed.
+        for old in range(max(0, kept.batch - 20), kept.batch - 1):
+            self._system.delete(self._at(f"{old}.kept"), False)
+            self._system.delete(self._at(f"{old}.events"), True)
+
+    def keep_events(self, batch: int, events: DataFrame) -> None:
+        """Keep events that wait."""
+        events.write.mode("overwrite").parquet(f"{self._path}/{batch}.events")
+
+    def events(self, batch: int, like: DataFrame) -> DataFrame:
+        """The events that a batch kept."""
+        return self._spark.read.schema(like.schema).parquet(f"{self._path}/{batch}.events")
+
+    def _at(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self._path}/{name}" if name else self._path)
