@@ -38,6 +38,8 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/lint.py
 	$(BIN)/python benchmarks/transformer.py
 	$(BIN)/python benchmarks/graph.py
+	$(BIN)/python benchmarks/plans.py
+	$(BIN)/python benchmarks/parallelize.py
 	$(BIN)/python benchmarks/live.py
 
 docs: $(READY) ## the documentation as a site in site/

@@ -7,6 +7,9 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -202,16 +205,27 @@ def quickly_by_hand(spark: SparkSession, directory: str | Path) -> dict[str, Dat
     return {"Total": totals.select("time", sf.coalesce("total", sf.lit(0)).alias("total"))}
 
 
-def main() -> None:
-    """Run it on a few events."""
-    program = EventWindows()
+def main() -> int:
+    """May it be split? Its plan, a few events on two workers here, and many on Spark, compared with the plain loop."""
+    ready = tight.parallelize(EventWindows(), streams(2, every=1_000), workers=2)
+    print(ready.verdict)
+    print(ready.plan.show())
     some = {
         "values_0": [Value(1, 5), Value(2, 6), Value(3, 1)],
         "values_1": [Value(1, 10), Value(2, 20), Value(3, 30), Value(4, 40)],
         "barriers": [Barrier(2), Barrier(4)],
     }
-    print(*program.run(some), sep="\n")
+    print(*ready.run(some), sep="\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder, streams=2, events=100_000, every=1_000)
+        files = {stream.name: f"{folder}/{stream.name}.parquet" for stream in ready.plan.streams}
+        outputs = ready.events(ready.on_spark(files))
+        expected = Counter((name, *row) for name, rows in sequential(folder).items() for row in rows)
+    same = Counter((event.kind.name, *event.as_dict().values()) for event in outputs) == expected
+    print(f"{len(outputs)} outputs on Spark; those of the plain loop: {same}")
+    return 0 if same else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

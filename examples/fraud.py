@@ -9,6 +9,9 @@ agree.)
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -247,16 +250,27 @@ def quickly_by_hand(spark: SparkSession, directory: str | Path) -> dict[str, Dat
     }
 
 
-def main() -> None:
-    """Run it on a few events."""
-    program = Fraud()
+def main() -> int:
+    """May it be split? Its plan, a few events on two workers here, and many on Spark, compared with the plain loop."""
+    ready = tight.parallelize(Fraud(), streams(2, every=1_000), workers=2)
+    print(ready.verdict)
+    print(ready.plan.show())
     some = {
         "transactions_0": [Transaction(1, 7, 400), Transaction(2, 7, 300), Transaction(3, 7, 1000)],
         "transactions_1": [Transaction(1, 8, 250), Transaction(2, 8, 50), Transaction(4, 9, 5000)],
         "rules": [Rule(2), Rule(4)],
     }
-    print(*program.run(some), sep="\n")
+    print(*ready.run(some), sep="\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder, streams=2, events=100_000, every=1_000)
+        files = {stream.name: f"{folder}/{stream.name}.parquet" for stream in ready.plan.streams}
+        outputs = ready.events(ready.on_spark(files))
+        expected = Counter((name, *row) for name, rows in sequential(folder).items() for row in rows)
+    same = Counter((event.kind.name, *event.as_dict().values()) for event in outputs) == expected
+    print(f"{len(outputs)} outputs on Spark; those of the plain loop: {same}")
+    return 0 if same else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,6 +8,9 @@ the increments of one key can be counted by several workers.
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,16 +146,27 @@ def by_hand(spark: SparkSession, directory: str | Path) -> dict[str, DataFrame]:
     return {"Count": rows.filter("is_read = 1").select("time", "key", since.alias("count"))}
 
 
-def main() -> None:
-    """Run it on a few events."""
-    program = KeyCounter()
+def main() -> int:
+    """May it be split? Its plan, a few events on two workers here, and many on Spark, compared with the plain loop."""
+    ready = tight.parallelize(KeyCounter(), streams(2, every=1_000), workers=2)
+    print(ready.verdict)
+    print(ready.plan.show())
     some = {
         "increments_0": [Increment(1, 1), Increment(2, 2), Increment(3, 2)],
         "increments_1": [Increment(1, 2), Increment(4, 1), Increment(5, 2)],
         "reads": [Read(3, 1), Read(4, 2), Read(6, 1)],
     }
-    print(*program.run(some), sep="\n")
+    print(*ready.run(some), sep="\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder, streams=2, events=100_000, every=1_000)
+        files = {stream.name: f"{folder}/{stream.name}.parquet" for stream in ready.plan.streams}
+        outputs = ready.events(ready.on_spark(files))
+        expected = Counter((name, *row) for name, rows in sequential(folder).items() for row in rows)
+    same = Counter((event.kind.name, *event.as_dict().values()) for event in outputs) == expected
+    print(f"{len(outputs)} outputs on Spark; those of the plain loop: {same}")
+    return 0 if same else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,6 +11,9 @@ change before the next check.)
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from math import isqrt
 from pathlib import Path
@@ -221,17 +224,28 @@ def by_hand(spark: SparkSession, directory: str | Path) -> dict[str, DataFrame]:
     return {"Outlier": judged.filter(outside).select("time", "service", "bytes")}
 
 
-def main() -> None:
-    """Run it on a few events."""
-    program = Outliers()
+def main() -> int:
+    """May it be split? Its plan, a few events on two workers here, and many on Spark, compared with the plain loop."""
+    ready = tight.parallelize(Outliers(), streams(2, every=1_000), workers=2)
+    print(ready.verdict)
+    print(ready.plan.show())
     usual = [Connection(time, 1, 100 + time % 5) for time in range(1, 40)]
     some = {
         "connections_0": [*usual, Connection(50, 1, 900)],
         "connections_1": [Connection(20, 1, 5000), *(each.replace(time=each.time + 40) for each in usual)],
         "checks": [Check(40), Check(100)],
     }
-    print(*program.run(some), sep="\n")
+    print(*ready.run(some), sep="\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder, streams=2, events=100_000, every=1_000)
+        files = {stream.name: f"{folder}/{stream.name}.parquet" for stream in ready.plan.streams}
+        outputs = ready.events(ready.on_spark(files))
+        expected = Counter((name, *row) for name, rows in sequential(folder).items() for row in rows)
+    same = Counter((event.kind.name, *event.as_dict().values()) for event in outputs) == expected
+    print(f"{len(outputs)} outputs on Spark; those of the plain loop: {same}")
+    return 0 if same else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,6 +8,9 @@ user: only a new address has to wait for the views before it, and to come before
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -283,17 +286,28 @@ def quickly_by_hand(spark: SparkSession, directory: str | Path) -> dict[str, Dat
     }
 
 
-def main() -> None:
-    """Run it on a few events."""
-    program = PageViews()
+def main() -> int:
+    """May it be split? Its plan, a few events on two workers here, and many on Spark, compared with the plain loop."""
+    ready = tight.parallelize(PageViews(), streams(2, every=1_000), workers=2)
+    print(ready.verdict)
+    print(ready.plan.show())
     some = {
         "views_0": [PageView(1, 0, 17), PageView(3, 0, 18), PageView(5, 0, 17)],
         "views_1": [PageView(2, 1, 17), PageView(4, 1, 20)],
         "gets": [GetAddress(4, 0)],
         "updates": [UpdateAddress(2, 0, 19104), UpdateAddress(4, 0, 19103), UpdateAddress(4, 1, 94110)],
     }
-    print(*program.run(some), sep="\n")
+    print(*ready.run(some), sep="\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder, streams=2, events=100_000, every=1_000)
+        files = {stream.name: f"{folder}/{stream.name}.parquet" for stream in ready.plan.streams}
+        outputs = ready.events(ready.on_spark(files))
+        expected = Counter((name, *row) for name, rows in sequential(folder).items() for row in rows)
+    same = Counter((event.kind.name, *event.as_dict().values()) for event in outputs) == expected
+    print(f"{len(outputs)} outputs on Spark; those of the plain loop: {same}")
+    return 0 if same else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,6 +9,9 @@ Grand Challenge of DEBS 2014, with slices that end by an event.)
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -255,17 +258,28 @@ def by_hand(spark: SparkSession, directory: str | Path) -> dict[str, DataFrame]:
     }
 
 
-def main() -> None:
-    """Run it on a few events."""
-    program = SmartHome()
+def main() -> int:
+    """May it be split? Its plan, a few events on two workers here, and many on Spark, compared with the plain loop."""
+    ready = tight.parallelize(SmartHome(), streams(2, every=1_000), workers=2)
+    print(ready.verdict)
+    print(ready.plan.show())
     some = {
         "loads_0": [Load(1, 1, 0, 0, 100), Load(2, 1, 0, 1, 50), Load(3, 1, 0, 0, 300)],
         "loads_1": [Load(1, 2, 0, 0, 80), Load(2, 1, 0, 0, 200), Load(4, 2, 0, 0, 20)],
         "meters": [Work(1, 1, 5), Work(2, 2, 7), Work(4, 1, 9)],
         "ends": [EndOfSlice(2), EndOfSlice(4)],
     }
-    print(*program.run(some), sep="\n")
+    print(*ready.run(some), sep="\n")
+
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder, streams=2, events=100_000, every=1_000)
+        files = {stream.name: f"{folder}/{stream.name}.parquet" for stream in ready.plan.streams}
+        outputs = ready.events(ready.on_spark(files))
+        expected = Counter((name, *row) for name, rows in sequential(folder).items() for row in rows)
+    same = Counter((event.kind.name, *event.as_dict().values()) for event in outputs) == expected
+    print(f"{len(outputs)} outputs on Spark; those of the plain loop: {same}")
+    return 0 if same else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,6 +11,7 @@ from streamtight.errors import (
     DependenceError,
     EventError,
     FieldError,
+    InconsistentError,
     JobError,
     KindError,
     PredicateError,
@@ -181,6 +182,7 @@ EXTRAS: dict[type[StreamtightError], dict[str, object]] = {
     SchemaError: {"rule": "2.8"},
     JobError: {"batch": 3, "raised": "ValueError: no"},
     TimeLimitError: {"seconds": 2.5},
+    InconsistentError: {"verdict": "FAILS"},
     PredicateError: {"letter": 2, "record": (1, "a")},
 }
 CLASSES = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, StreamtightError)]

@@ -89,7 +89,7 @@ class PlanError(StreamtightError):
 
 
 class InconsistentError(StreamtightError):
-    """A fork/join program whose parallel runs may give something else. `verdict` shows it, or says what is not known."""
+    """A fork/join program whose parallel runs may give something else; `verdict` shows it, or says what is unknown."""
 
     def __init__(self, where: str, *, needed: str, came: str, hint: str, verdict: object) -> None:
         super().__init__(where, needed=needed, came=came, hint=hint)

@@ -107,9 +107,9 @@ def run_gang(
             if pieces is not None:
                 break
         assert pieces is not None, "the last try has no lost task"
+        assert gang.is_settled()
         if gang.raised is not None:
             raise gang.raised.error or RuntimeError(gang.raised.trace)
-        assert gang.is_done
         return [event for piece in pieces for event in pickle.loads(piece)], gang.state, gang.tries
     finally:
         gang.close()

@@ -13,7 +13,6 @@ twice. What the tasks do is in `live_bucket.py`, what the driver knows in `live_
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import math
 import os
 import pickle
@@ -38,7 +37,7 @@ from streamtight.spark.live_book import HISTORY, Alarm, Folder, Limits, Metrics
 from streamtight.spark.live_bucket import PACKED, REPORTED, Bucket, Equal, Pack
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
 from streamtight.spark.run import ONE_AT_A_TIME
-from streamtight.spark.session import is_connect
+from streamtight.spark.session import is_connect, require_packages
 from streamtight.stream.dependence import Dependence, key_getter
 from streamtight.stream.equality import Equality, equality_of
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
@@ -366,14 +365,7 @@ def _session_of(left: object, right: object) -> SparkSession:
     if not spark._jsparkSession.equals(other._jsparkSession):
         came, hint = "streams of two", "read both with the same session"
         raise TraceError("compare_live(left, right)", needed="streams of one session", came=came, hint=hint)
-    missing = [wheel for package, wheel in _NEEDED_PACKAGES.items() if not _is_installed(package)]
-    if missing:
-        raise UnsupportedError(
-            "compare_live(...)",
-            needed="the packages that Spark needs for state in Python",
-            came=f"no {', no '.join(missing)}",
-            hint=f"pip install {' '.join(missing)}, here and where the tasks run",
-        )
+    require_packages("compare_live(...)", _NEEDED_PACKAGES)
     if not hasattr(GroupedData, "transformWithState"):
         raise UnsupportedError(
             "compare_live(...)",
@@ -382,13 +374,6 @@ def _session_of(left: object, right: object) -> SparkSession:
             hint="pip install 'pyspark>=4.1'",
         )
     return spark
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:  # the package around it is missing
-        return False
 
 
 def _require_numbers(**numbers: object) -> None:

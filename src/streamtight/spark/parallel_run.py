@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import itertools
 import pickle
@@ -51,6 +52,8 @@ from streamtight.spark.session import is_connect, session
 from streamtight.stream.event import Event, Kind
 
 Source = Files | DataFrame
+_FROZEN: list[bool] = []
+"""Whether this process has frozen what it had loaded before the first leaf."""
 _PACKED = "kind string, piece binary"
 _HANDLED_ABOVE = -1
 """Instead of the number of a leaf: the event belongs to a worker on the driver, or is a heartbeat."""
@@ -158,9 +161,10 @@ def run(
             made = action(packed.repartition(len(plan.leaves)))
         except Exception as error:
             raise (_error(plan, gang.raised) if gang.raised is not None else error) from error
+        is_settled = gang.is_settled()
         if gang.raised is not None:
             raise _error(plan, gang.raised)
-        if not gang.is_done:
+        if not is_settled:
             raise EncodingError(
                 plan.program.name, needed="a run of all leaves", came="outputs of fewer", hint="please report it"
             )
@@ -198,6 +202,10 @@ class LeafTask:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
+        if context is not None and not _FROZEN:
+            # The collector of garbage need not go through all that Spark has loaded again and again.
+            gc.freeze()
+            _FROZEN.append(True)
         return self.of_leaf(0 if context is None else context.partitionId(), batches)
 
     def of_leaf(self, number: int, batches: Iterator[Any]) -> Iterator[Any]:

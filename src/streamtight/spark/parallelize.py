@@ -11,6 +11,7 @@ from streamtight.method.parallelize.optimize import plan as best_plan
 from streamtight.program.fork_join import ForkJoin, Heartbeat
 from streamtight.program.plan import InputStream, Plan
 from streamtight.program.workers import run_plan
+from streamtight.spark.session import require_packages
 from streamtight.stream.event import Event
 from streamtight.verdict import Verdict
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from streamtight.spark.parallel_stream import ParallelQuery
+
+_NEEDED_PACKAGES = {"numpy": "numpy", "pyarrow": "pyarrow", "pandas": "'pandas<3'"}
 
 
 def parallelize(
@@ -95,6 +98,7 @@ class Parallelized:
 
         The columns are the fields of the kind that the program gives; of several kinds, with a column `kind`.
         """
+        require_packages("on_spark(...)", _NEEDED_PACKAGES)
         from streamtight.spark.parallel_run import BoundedRun
 
         return BoundedRun(self.plan, self._inputs(inputs), spark).outputs(output)
@@ -117,6 +121,7 @@ class Parallelized:
         trigger        as for `DataStreamWriter.trigger`, such as {"processingTime": "1 second"}
         most_waiting   how many events may wait for a stream that does not advance, before the query says so and ends
         """
+        require_packages("start(...)", _NEEDED_PACKAGES)
         from streamtight.spark.parallel_stream import ParallelQuery
 
         return ParallelQuery(

@@ -8,12 +8,12 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamtight.errors import SparkStartError
+from streamtight.errors import SparkStartError, UnsupportedError
 from streamtight.spark.java import INSTALL_HINT, OLDEST, find_java, installed_javas, use_java
 
 if TYPE_CHECKING:
@@ -71,6 +71,25 @@ def session(**confs: str) -> SparkSession:
         return builder.getOrCreate()
     except Exception as error:  # the border to the JVM's launcher: whatever it raised is kept as the cause
         raise _start_error(error) from error
+
+
+def require_packages(what: str, needed: Mapping[str, str]) -> None:
+    """Raise if a package is missing that this needs. `needed` says for each module what to install."""
+    missing = [wheel for module, wheel in needed.items() if not _is_installed(module)]
+    if missing:
+        raise UnsupportedError(
+            what,
+            needed="some packages besides Spark",
+            came=f"no {', no '.join(missing)}",
+            hint=f"pip install {' '.join(missing)}, here and where the tasks run",
+        )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it is missing
+        return False
 
 
 def is_connect(spark: SparkSession) -> bool:

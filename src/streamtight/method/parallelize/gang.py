@@ -85,9 +85,10 @@ class Member:
         return pieces
 
     def fail(self, error: BaseException) -> None:
-        """Tell the driver what was raised here."""
-        with contextlib.suppress(OSError):
+        """Tell the driver what was raised here, and wait until it knows: its task must not end before."""
+        with contextlib.suppress(OSError, EOFError):
             self._connection.send_bytes(_FAILED + pickle.dumps(Raised.by(error), 5))
+            self._connection.recv_bytes()
 
     def close(self) -> None:
         """End the connection."""
@@ -193,10 +194,14 @@ class Gang:
         """The state in the end, of the last try."""
         self.raised: Raised | None = None
         """What the program raised, if it did: nothing is tried again then."""
-        self.is_done = False
+        self._settled = threading.Event()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._accept, self._manage)]
         for thread in self._threads:
             thread.start()
+
+    def is_settled(self, seconds: float = 30.0) -> bool:
+        """Whether a run came to its end, well or not; tasks that have ended may know it a moment before."""
+        return self._settled.wait(seconds)
 
     def close(self) -> None:
         """Take no more leaves, and end all connections."""
@@ -256,7 +261,8 @@ class Gang:
 
     def _try(self, connections: dict[int, Connection]) -> Any:
         """One run with these leaves; ends early if a leaf comes that belongs to the next."""
-        self.is_done, self.raised = False, None
+        self._settled.clear()
+        self.raised = None
         self.tries += 1
         over = threading.Event()
         thread = threading.Thread(target=self._lead, args=(connections, over), daemon=True)
@@ -281,6 +287,7 @@ class Gang:
                 return
             if self.raised is None:
                 self.raised = error.raised if isinstance(error, _Reported) else Raised.by(error)
+                self._settled.set()
             for line in lines:
                 line.stop()
 
@@ -289,11 +296,10 @@ class Gang:
             emits = dict.fromkeys(leaders(self._plan), emit)
             self.state = lead_all(self._plan, state, self._events, begins.__getitem__, emits, failed)
             pieces = taken()
-            self.is_done = True  # before the leaves know: when their tasks have ended, it must be seen
             for place, line in enumerate(lines):
                 line.done([] if place else pieces)
+            self._settled.set()
         except BaseException as error:
-            self.is_done = False
             failed(error)
         finally:
             over.set()

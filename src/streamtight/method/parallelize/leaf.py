@@ -155,7 +155,8 @@ class Leaf:
         cutting = _cutting(self._program, worker.shares)
         self._free = [queue for queue in self._queues if queue.share not in cutting]
         self._cutting = [queue for queue in self._queues if queue.share in cutting]
-        self._uncertain = _uncertain(plan, worker)
+        self._uncertain_above = _uncertain(plan, worker, ancestors(plan, worker))
+        self._uncertain_here = _uncertain(plan, worker, [worker])
         self.state: State = None
 
     def run(
@@ -239,10 +240,11 @@ class Leaf:
 
     def _require_certain(self, key: Key | None, event: Event | None = None) -> None:
         """Raise if a row has the very key of an event on which it depends: no one can say which is first."""
-        if key is None or not self._uncertain:
+        uncertain = self._uncertain_above if event is None else self._uncertain_here
+        if key is None or not uncertain:
             return
         for queue in self._queues:
-            if (key[1:], queue.share) in self._uncertain and queue.next_tick() == key[0]:
+            if (key[1:], queue.share) in uncertain and queue.next_tick() == key[0]:
                 first = next(queue.rows[0].slice(queue.start, queue.start + 1).events())
                 if event is None or self._program.depends.depends(event, first):
                     raise same_time(queue.share.stream, key, first, event or "an event that another worker handles")
@@ -272,10 +274,10 @@ def _cutting(program: ForkJoin, shares: Sequence[Share]) -> set[Share]:
     return cutting
 
 
-def _uncertain(plan: Plan, worker: Worker) -> set[tuple[tuple[int, int], Share]]:
-    """The ranks and places of events, its own or above it, that may have the key of a dependent event in a share."""
+def _uncertain(plan: Plan, worker: Worker, others: Sequence[Worker]) -> set[tuple[tuple[int, int], Share]]:
+    """The ranks and places of events of others that may have the key of a dependent event in a share of a worker."""
     found = set()
-    for other in (*ancestors(plan, worker), worker):
+    for other in others:
         for theirs in other.shares:
             for mine in worker.shares:
                 if (
