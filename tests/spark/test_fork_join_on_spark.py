@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from load_example import load_example
+from load_example import EXAMPLES, load_example
 from pyspark.sql import DataFrame, SparkSession
 
 import streamtight as tight
-from streamtight.errors import InputError, UnsupportedError
 
 PROGRAMS = {
     "event_windows": "EventWindows",
@@ -98,31 +98,9 @@ def test_some_streams_may_be_files_and_others_frames(spark: SparkSession, cut: A
     assert cut.on_spark(mixed) == cut.outputs
 
 
-def test_outputs_in_a_folder_are_those_of_one_loop(spark: SparkSession, cut: Application, tmp_path: Path) -> None:
-    given = cut.ready.on_spark(cut.files, output=str(tmp_path / "outputs"))
+@pytest.mark.parametrize("name", ["outliers", "smart_home"])
+def test_the_page_draws_the_plan_that_is_chosen(name: str) -> None:
+    module = load_example(name)
+    chosen = tight.plan(getattr(module, PROGRAMS[name])(), module.streams(2, 1_000))
 
-    assert Counter(cut.ready.events(given)) == cut.outputs
-    assert Counter(cut.ready.events(spark.read.parquet(str(tmp_path / "outputs")))) == cut.outputs
-
-
-def test_streams_without_rows_give_nothing(spark: SparkSession, cut: Application) -> None:
-    assert cut.on_spark({name: frame.limit(0) for name, frame in frames(spark, cut).items()}) == Counter()
-
-
-def test_rows_of_equal_time_that_depend_on_each_other_are_refused_in_frames(
-    spark: SparkSession, cut: Application
-) -> None:
-    *_, last = cut.files
-    rows = frames(spark, cut)
-    twice = {**rows, last: rows[last].union(rows[last])}
-
-    with pytest.raises(InputError, match="both at 50"):
-        cut.on_spark(twice)
-
-
-def test_a_plan_with_more_leaves_than_spark_has_slots_is_refused(spark: SparkSession, cut: Application) -> None:
-    program, streams = cut.ready.program, cut.ready.plan.streams
-    many = tight.Parallelized(tight.plan(program, streams, workers=5), cut.ready.verdict)
-
-    with pytest.raises(UnsupportedError, match="workers=2"):
-        many.on_spark(cut.files)
+    assert indent(chosen.show(), " " * 4) in (EXAMPLES.parent / "docs" / "fork_join_examples.md").read_text()

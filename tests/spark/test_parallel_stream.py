@@ -69,10 +69,10 @@ class Streams:
         program = Counters()
         adds, reads = tight.InputStream("adds", Add, rate=100, lanes=2), tight.InputStream("reads", Read)
         one, other = (tight.Worker("state", [share]) for share in adds.shares)
-        plan = (
-            tight.Plan(program, [adds, reads], tight.Worker("state", reads.shares, one, other)) if is_joined else None
-        )
-        self._parallel = tight.parallelize(program, [adds, reads], workers=workers, plan=plan, cases=20)
+        joined = tight.Plan(program, [adds, reads], tight.Worker("state", reads.shares, one, other))
+        self._parallel = tight.parallelize(program, [adds, reads], workers=workers, cases=20)
+        self._joined = tight.parallelize(program, [adds, reads], plan=joined, cases=20)
+        self.is_joined = is_joined
         for name in ("adds", "reads"):
             (folder / name).mkdir()
 
@@ -98,7 +98,8 @@ class Streams:
         read = self._spark.readStream.schema(SCHEMA)
         frames = {name: read.parquet(str(self.folder / name)) for name in ("adds", "reads")}
         checkpoint = str(self.folder / "checkpoint")
-        return self._parallel.start(frames, checkpoint=checkpoint, output=output or self.keep, **options)
+        parallel = self._joined if self.is_joined else self._parallel
+        return parallel.start(frames, checkpoint=checkpoint, output=output or self.keep, **options)
 
     def keep(self, frame: DataFrame, batch: int) -> None:
         self.outputs[batch] = self._parallel.events(frame)
@@ -142,6 +143,7 @@ def test_any_batches_with_stops_between_give_the_sequential_outputs(
         query.processAllAvailable()
         if chance.random() < 0.5:
             query.stop()
+            streams.is_joined = not streams.is_joined  # a query may go on with another plan
             query = streams.start()
     query.processAllAvailable()
     query.stop()
@@ -244,6 +246,25 @@ def test_what_the_program_raises_is_told(spark: SparkSession, tmp_path: Path) ->
 
     with pytest.raises(JobError, match="ValueError: thirteen"):
         query.processAllAvailable()
+
+
+class Others(Counters):
+    """Another program."""
+
+
+def test_a_checkpoint_of_another_program_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    streams = Streams(spark, tmp_path)
+    streams.put("adds", [Add(10, 1, 1)])
+    query = streams.start()
+    query.processAllAvailable()
+    query.stop()
+
+    streams._parallel = tight.parallelize(Others(), streams._parallel.plan.streams, workers=1, cases=20)
+
+    with pytest.raises(
+        InputError, match="needed batches of Others with the streams adds, reads; came batches of Counters"
+    ):
+        streams.start()
 
 
 def test_a_frame_that_is_no_stream_is_refused(spark: SparkSession, tmp_path: Path) -> None:

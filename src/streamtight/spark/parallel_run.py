@@ -41,7 +41,7 @@ from streamtight.method.parallelize.leaf import (
     Leaf,
     MixedFeed,
     ancestors,
-    same_time,
+    require_order,
     stream_column,
 )
 from streamtight.program.fork_join import HEARTBEAT, Key, State
@@ -434,10 +434,8 @@ def _require_order(
     above = [each for other in ancestors(plan, worker) for each in found[other]]
     together = sorted([*found[worker], *above], key=lambda each: each[0])
     for key, alike in itertools.groupby(together, key=lambda each: each[0]):
-        for (_, one, share), (_, other, its) in itertools.combinations(alike, 2):
-            is_known = share is its and isinstance(sources[share.stream], Files)
-            if not is_known and plan.program.depends.depends(one, other):
-                raise same_time(share.stream, key, one, other)
+        some = [(event, share, isinstance(sources[share.stream], Files)) for _, event, share in alike]
+        require_order(plan.program, key, some)
 
 
 # -- where it runs -----------------------------------------------------------------------------------------------

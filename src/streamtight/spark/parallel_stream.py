@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -40,8 +40,13 @@ Output = str | Callable[[DataFrame, int], Any]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a batch: the state, how far each stream has come, and how many events wait, by stream."""
+    """What is kept of a batch: the state, how far each stream has come, and how many events wait, by stream.
 
+    Nothing of the plan: a query may go on with another one, for other workers.
+    """
+
+    program: str
+    streams: tuple[str, ...]
     batch: int = -1
     state: bytes | None = None
     frontiers: Mapping[str, Key] = field(default_factory=dict)
@@ -114,7 +119,8 @@ class _Batches:
         self._plan, self._inputs, self._output, self._most_waiting = plan, inputs, output, most_waiting
         self._given = Given(plan)
         self._spark: SparkSession = next(iter(inputs.values())).sparkSession
-        self._folder = _Folder(self._spark, f"{checkpoint}/streamtight")
+        self._none = Kept(plan.program.name, tuple(stream.name for stream in plan.streams))
+        self._folder = _Folder(self._spark, f"{checkpoint}/streamtight", self._none)
         self._kept = self._folder.last(None)
         self.error: StreamtightError | None = None
 
@@ -160,7 +166,9 @@ class _Batches:
         if made is not None and callable(self._output):
             self._output(self._given.frame(self._spark, made), batch)
         waiting = self._keep_events(batch, there, frames, bounds, frontiers)
-        self._kept = Kept(batch, pickle.dumps(state, 5), frontiers, waiting)
+        self._kept = replace(
+            self._none, batch=batch, state=pickle.dumps(state, 5), frontiers=frontiers, waiting=waiting
+        )
         self._folder.keep(self._kept)
         if sum(waiting.values()) > self._most_waiting:
             raise InputError(
@@ -284,26 +292,39 @@ class _Batches:
 class _Folder:
     """Where batches are kept: in any file system that Spark knows."""
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self._spark, self._path = spark, path
+    def __init__(self, spark: SparkSession, path: str, none: Kept) -> None:
+        """none   what there is before the first batch; it says whose batches these are"""
+        self._spark, self._path, self._none = spark, path, none
         self._jvm: Any = spark._jvm
         self._system = self._at("").getFileSystem(spark._jsc.hadoopConfiguration())
 
     def last(self, before: int | None) -> Kept:
         """What the last batch before this one kept; nothing, if there was none."""
-        if not self._system.exists(self._at("")):
-            return Kept()
-        names = [status.getPath().getName() for status in self._system.listStatus(self._at(""))]
-        numbers = [int(name.removesuffix(".kept")) for name in names if name.endswith(".kept")]
-        known = [number for number in numbers if before is None or number < before]
+        known = [
+            int(name.removesuffix(".kept"))
+            for name in self._names()
+            if name.endswith(".kept") and (before is None or int(name.removesuffix(".kept")) < before)
+        ]
         if not known:
-            return Kept()
+            return self._none
         stream = self._system.open(self._at(f"{max(known)}.kept"))
         try:
             kept: Kept = pickle.loads(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))  # noqa: S301 - our own
         finally:
             stream.close()
+        if (kept.program, kept.streams) != (self._none.program, self._none.streams):
+            raise InputError(
+                f"checkpoint {self._path}",
+                needed=f"batches of {self._none.program} with the streams {', '.join(self._none.streams)}",
+                came=f"batches of {kept.program} with the streams {', '.join(kept.streams)}",
+                hint="another folder for another program",
+            )
         return kept
+
+    def _names(self) -> list[str]:
+        if not self._system.exists(self._at("")):
+            return []
+        return [status.getPath().getName() for status in self._system.listStatus(self._at(""))]
 
     def keep(self, kept: Kept) -> None:
         """Keep a batch: all of it or nothing; and forget what is not needed any more."""
@@ -313,10 +334,10 @@ class _Folder:
         stream.close()
         self._system.delete(final, False)
         self._system.rename(new, final)
-        # A batch may be done again as long as its successor is not begun, so that the one before it is needed.
-        for old in range(max(0, kept.batch - 20), kept.batch - 1):
-            self._system.delete(self._at(f"{old}.kept"), False)
-            self._system.delete(self._at(f"{old}.events"), True)
+        # This batch may be done again as long as the next is not begun: the one before it is still needed.
+        for name in self._names():
+            if name.split(".")[0].isdigit() and int(name.split(".")[0]) < kept.batch - 1:
+                self._system.delete(self._at(name), True)
 
     def keep_events(self, batch: int, events: DataFrame) -> None:
         """Keep events that wait."""

@@ -11,6 +11,8 @@ Connections are those of `multiprocessing.connection`: each side shows that it k
 from __future__ import annotations
 
 import contextlib
+import heapq
+import itertools
 import os
 import pickle
 import queue
@@ -26,7 +28,7 @@ from typing import Any
 
 from streamtight.errors import StreamtightError
 from streamtight.method.parallelize.inner import Keyed, lead_all, leaders
-from streamtight.method.parallelize.leaf import ancestors, packed_keys, unpacked_keys
+from streamtight.method.parallelize.leaf import ancestors, packed_keys, uncertain, unpacked_keys
 from streamtight.program.fork_join import Key, State
 from streamtight.program.plan import Plan, Worker
 from streamtight.stream.event import Event
@@ -69,9 +71,10 @@ class Member:
         self._connection = Client(address, authkey=key)
         _without_delay(self._connection)
         self._connection.send(leaf)
-        first, packed = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - from the driver, which knows the key
-        self.state: State = first
-        self.syncs: Iterator[Key] = unpacked_keys(packed)
+        start = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - from the driver, which knows the key
+        self.state: State = start[0]
+        events = itertools.repeat(None) if start[2] is None else start[2]
+        self.syncs: Iterator[tuple[Key, Event | None]] = zip(unpacked_keys(start[1]), events, strict=False)
 
     def exchange(self, state: State) -> State:
         """The state with which to go on after an event above."""
@@ -117,8 +120,9 @@ class _Line:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def start(self, state: State, keys: list[Key]) -> None:
-        self._connection.send_bytes(pickle.dumps((state, packed_keys(keys)), 5))
+    def start(self, state: State, above: Keyed, with_events: bool) -> None:
+        events = [event for _, event in above] if with_events else None
+        self._connection.send_bytes(pickle.dumps((state, packed_keys([key for key, _ in above]), events), 5))
 
     def receive(self) -> State:
         message = self._connection.recv_bytes()
@@ -152,14 +156,14 @@ class _Reported(Exception):
 class _Begin:
     """A leaf's line where the first state is sent together with the events above: later ones are plain."""
 
-    def __init__(self, line: _Line, keys: list[Key]) -> None:
-        self._line, self._keys = line, keys
+    def __init__(self, line: _Line, above: Keyed, with_events: bool) -> None:
+        self._line, self._above, self._with_events = line, above, with_events
         self.send: Callable[[State], None] = self._first
         self.receive = line.receive
 
     def _first(self, state: State) -> None:
         self.send = self._line.send
-        self._line.start(state, self._keys)
+        self._line.start(state, self._above, self._with_events)
 
 
 class Gang:
@@ -180,9 +184,11 @@ class Gang:
     ) -> None:
         self._plan, self._first, self._events, self._outputs = plan, state, events, outputs
         self._leaves = plan.leaves
-        self._keys = [
-            sorted(key for above in ancestors(plan, leaf) for key, _ in events.get(above, ())) for leaf in self._leaves
-        ]
+        self._above: list[tuple[Keyed, bool]] = []
+        for leaf in self._leaves:
+            above = ancestors(plan, leaf)
+            keyed = heapq.merge(*(events.get(each, ()) for each in above), key=lambda entry: entry[0])
+            self._above.append((list(keyed), bool(uncertain(plan, leaf, above))))
         self.key = secrets.token_bytes(32)
         self._listener = Listener((bind or host, 0), backlog=2 * len(self._leaves) + 8)
         self.address: tuple[str, int] = (host, self._listener.address[1])
@@ -278,7 +284,9 @@ class Gang:
 
     def _lead(self, connections: Mapping[int, Connection], over: threading.Event) -> None:
         lines = [_Line(connections[place]) for place in range(len(self._leaves))]
-        begins = {leaf: _Begin(line, keys) for leaf, line, keys in zip(self._leaves, lines, self._keys, strict=True)}
+        begins = {
+            leaf: _Begin(line, *above) for leaf, line, above in zip(self._leaves, lines, self._above, strict=True)
+        }
         emit, taken = self._outputs()
 
         def failed(error: BaseException) -> None:

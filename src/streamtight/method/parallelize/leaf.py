@@ -21,6 +21,7 @@ from streamtight.method.parallelize.columns import Outputs, Rows, StreamReader
 from streamtight.program.fork_join import BEGINNING, END, ForkJoin, Key, State, StateType
 from streamtight.program.plan import Plan, Share, Worker
 from streamtight.program.tags import TagSet, independent_tags
+from streamtight.stream.dependence import Frontier
 from streamtight.stream.event import Event
 
 TICK, RANK, PLACE, SHARE = "__tick", "__rank", "__place", "__share"
@@ -155,24 +156,29 @@ class Leaf:
         cutting = _cutting(self._program, worker.shares)
         self._free = [queue for queue in self._queues if queue.share not in cutting]
         self._cutting = [queue for queue in self._queues if queue.share in cutting]
-        self._uncertain_above = _uncertain(plan, worker, ancestors(plan, worker))
-        self._uncertain_here = _uncertain(plan, worker, [worker])
+        self._uncertain_above = uncertain(plan, worker, ancestors(plan, worker))
+        self._uncertain_here = uncertain(plan, worker, [worker])
+        self._may_clash = bool(self._uncertain_here) or any(not queue.is_ordered for queue in self._cutting)
         self.state: State = None
 
     def run(
-        self, state: State, feeds: Sequence[Feed], syncs: Iterable[Key], exchange: Callable[[State], State]
+        self,
+        state: State,
+        feeds: Sequence[Feed],
+        syncs: Iterable[tuple[Key, Event | None]],
+        exchange: Callable[[State], State],
     ) -> Iterator[list[tuple[str, bytes]]]:
         """Handle all rows; what is given out on the way are outputs, the state is `state` in the end.
 
-        syncs      where ancestors have events, in order
+        syncs      where ancestors have events, in order; the events, if rows may be uncertain because of them
         exchange   hands the state to the parent and gives the new one
         """
         self.state = state
-        after: Key | None = None
-        for key in (*syncs, END):
+        after: tuple[Key, Event | None] = (END, None)
+        for key, event in itertools.chain(syncs, [(END, None)]):
             while True:
                 horizon = min((feed.horizon for feed in feeds), default=END)
-                self._require_certain(after)
+                self._require_certain(self._uncertain_above, *after)
                 self._handle(min(key, horizon))
                 if len(self._outputs) >= _MANY:
                     yield self._outputs.taken()
@@ -181,7 +187,7 @@ class Leaf:
                 self._read(next(feed for feed in feeds if feed.horizon == horizon))
             if key is not END:
                 self.state = exchange(self.state)
-                after = key
+                after = (key, event)
         yield self._outputs.taken()
 
     def _read(self, feed: Feed) -> None:
@@ -199,7 +205,7 @@ class Leaf:
             return
         for key, event in self._ordered(cutting):
             self._handle_free(key)
-            self._require_certain(key, event)
+            self._require_certain(self._uncertain_here, key, event)
             self._one_by_one([event])
         self._handle_free(bound)
 
@@ -232,22 +238,36 @@ class Leaf:
             for tick, event in zip(rows.ticks.tolist(), rows.events(), strict=True)
         ]
         keyed.sort(key=lambda each: each[0])  # stable: what has equal keys stays in the order of its stream
-        for key, alike in itertools.groupby(keyed, key=lambda each: each[0]):
-            for (_, one, queue), (_, other, its) in itertools.combinations(alike, 2):
-                if not (queue is its and queue.is_ordered) and self._program.depends.depends(one, other):
-                    raise same_time(queue.share.stream, key, one, other)
+        for key, alike in itertools.groupby(keyed if self._may_clash else (), key=lambda each: each[0]):
+            some = [(event, queue.share, queue.is_ordered) for _, event, queue in alike]
+            require_order(self._program, key, some)
         return [(key, event) for key, event, _ in keyed]
 
-    def _require_certain(self, key: Key | None, event: Event | None = None) -> None:
-        """Raise if a row has the very key of an event on which it depends: no one can say which is first."""
-        uncertain = self._uncertain_above if event is None else self._uncertain_here
-        if key is None or not uncertain:
+    def _require_certain(self, uncertain: Uncertain, key: Key, event: Event | None) -> None:
+        """Raise if a row that waits has the very key of an event on which it depends."""
+        if event is None or not uncertain:
             return
         for queue in self._queues:
             if (key[1:], queue.share) in uncertain and queue.next_tick() == key[0]:
-                first = next(queue.rows[0].slice(queue.start, queue.start + 1).events())
-                if event is None or self._program.depends.depends(event, first):
-                    raise same_time(queue.share.stream, key, first, event or "an event that another worker handles")
+                alike = queue.rows[0].slice(queue.start, len(queue.rows[0]))
+                stop = int(alike.ticks.searchsorted(key[0], side="right"))
+                for each in alike.slice(0, stop).events():
+                    if self._program.depends.depends(event, each):
+                        raise same_time(queue.share.stream, key, event, each)
+
+
+def require_order(program: ForkJoin, key: Key, alike: Sequence[tuple[Event, Share, bool]]) -> None:
+    """Raise if of two dependent events with the same key nobody can say which is first.
+
+    alike   the events, their shares, and whether the events of that share are in an order
+    """
+    seen: dict[Share, Frontier] = {}
+    for event, share, is_ordered in alike if len(alike) > 1 else ():
+        for other, frontier in seen.items():
+            if not (other is share and is_ordered) and frontier.highest_below(event) > 0:
+                partner = next(e for e, its, _ in alike if its is other and program.depends.depends(e, event))
+                raise same_time(share.stream, key, partner, event)
+        seen.setdefault(share, Frontier(program.depends)).add(event, 1.0)
 
 
 def same_time(stream: str, key: Key, one: object, other: object) -> InputError:
@@ -274,7 +294,10 @@ def _cutting(program: ForkJoin, shares: Sequence[Share]) -> set[Share]:
     return cutting
 
 
-def _uncertain(plan: Plan, worker: Worker, others: Sequence[Worker]) -> set[tuple[tuple[int, int], Share]]:
+Uncertain = set[tuple[tuple[int, int], Share]]
+
+
+def uncertain(plan: Plan, worker: Worker, others: Sequence[Worker]) -> Uncertain:
     """The ranks and places of events of others that may have the key of a dependent event in a share of a worker."""
     found = set()
     for other in others:
