@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,6 +157,12 @@ def on_spark(plan: tight.Plan, folder: str) -> Callable[[], DataFrame]:
     return lambda: BoundedRun(plan, files, session()).outputs()
 
 
+def collected(by_hand: Callable[[SparkSession, str], dict[str, DataFrame]], folder: str) -> None:
+    """The job by hand, with its outputs on the driver, as those of a plan are."""
+    for frame in by_hand(session(), folder).values():
+        frame.toArrow()
+
+
 def as_meant(program: tight.ForkJoin, streams: Sequence[tight.InputStream], folder: str) -> list[tight.Event]:
     """The program's own sequential meaning: events made from the files, in their order, one update after the other."""
     tables = []
@@ -263,18 +269,17 @@ def show_applications(rounds: int, factor: int) -> None:
             expected = sum(map(len, sequential(small).values()))
             for workers, plan in plans.items():
                 came = on_spark(plan, small)().count()
-                assert came == expected, f"{name}, {workers} workers: {came} outputs instead of {expected}"
+                if came != expected:
+                    raise SystemExit(f"{name}, {workers} workers: {came} outputs instead of {expected}")
             works: dict[Any, Callable[[], object]] = {}
             for folder in (small, large):
                 is_large = folder is large
                 for workers, plan in plans.items():
                     works[workers, is_large] = on_spark(plan, folder)
-                works["loop", is_large] = lambda folder=folder: sequential(folder)
-                works["meant", is_large] = lambda folder=folder: as_meant(program, streams, folder)
+                works["loop", is_large] = partial(sequential, folder)
+                works["meant", is_large] = partial(as_meant, program, streams, folder)
                 if by_hand is not None:
-                    works["by hand", is_large] = lambda folder=folder: [
-                        frame.toArrow() for frame in by_hand(session(), folder).values()
-                    ]
+                    works["by hand", is_large] = partial(collected, by_hand, folder)
             found = medians(rounds, works)
         machine = allowed_by_machine(2)
         cost = {who: per_event(found[who, True], found[who, False], events) for who, is_large in found if is_large}
@@ -355,7 +360,7 @@ def show_vectorised(rounds: int, factor: int) -> None:
         with folders(module, events) as (large, small):
             works: dict[Any, Callable[[], object]] = {}
             for is_large, folder in ((False, small), (True, large)):
-                works["bare", is_large] = lambda folder=folder: bare(folder)
+                works["bare", is_large] = partial(bare, folder)
                 works |= {(workers, is_large): on_spark(plan, folder) for workers, plan in plans.items()}
             found = medians(rounds + 2, works)
         cost = {who: 1000 * per_event(found[who, True], found[who, False], events) for who in ("bare", 1, 2)}
@@ -500,7 +505,7 @@ def chart(ratios: dict[int, list[float]]) -> str:
         parts.append(f'<text x="{x:.0f}" y="{y + 20:.0f}" text-anchor="middle">{between:,}</text>')
     middle = (at(0, 0)[0] + at(len(FREQUENCIES) - 1, 0)[0]) / 2
     parts.append(
-        f'<text x="{middle:.0f}" y="{high - 12}" text-anchor="middle">events from one synchronisation to the next</text>'
+        f'<text x="{middle:.0f}" y="{high - 12}" text-anchor="middle">events between two synchronisations</text>'
     )
     labels: list[float] = []
     for (size, line), colour in zip(ratios.items(), colours, strict=True):
