@@ -1,6 +1,8 @@
 """What does `parallelize` cost, and when does it pay? Throughput, synchronisations, state sizes, and many workers.
 
-    python benchmarks/parallelize.py [--full] [applications | vectorised | synchronisations | varied | model] ...
+    python benchmarks/parallelize.py [--full] [section] ...
+
+Sections: synchronisations, leaves, vectorised, applications, varied, model; without any, all.
 
 Everything runs on local[8], as plans have up to 8 leaves. A job has a fixed cost, which is measured with nearly empty
 inputs, and a cost per event, which is what is left of a large job. Wall time decides, since the claims are about
@@ -11,7 +13,9 @@ turns, and medians are taken.
 from __future__ import annotations
 
 import contextlib
+import gc
 import heapq
+import itertools
 import math
 import os
 import random
@@ -39,7 +43,10 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 import streamtight as tight
-from streamtight.spark.parallel_run import BoundedRun
+from streamtight.method.parallelize.columns import Outputs
+from streamtight.method.parallelize.files import Files
+from streamtight.method.parallelize.leaf import Leaf
+from streamtight.spark.parallel_run import BoundedRun, Given, LeafTask
 from streamtight.stream.event import trusted_events
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -310,6 +317,44 @@ def show_applications(rounds: int, factor: int) -> None:
 ORDER = ("loop", "meant", 1, 2, 4, "by hand")
 
 
+# -- one worker by processor time --------------------------------------------------------------------------------------
+
+
+def leaf_alone(plan: tight.Plan, folder: str) -> None:
+    """What the task of the one worker of a plan does, in this process."""
+    files = {stream.name: Files.at(stream.name, f"{folder}/{stream.name}.parquet") for stream in plan.streams}
+    schemas = Given(plan).schemas
+    task = LeafTask(plan, ("", 0), b"", files, frozenset(), schemas)
+    leaf = Leaf(plan, plan.root, Outputs(schemas))
+    for _ in leaf.run(plan.program.init(), task._feeds(0, iter(())), (), lambda state: state):
+        pass
+
+
+def show_processor_time(rounds: int) -> None:
+    """As wall time cannot be trusted on a busy machine: a leaf in this process, without Spark, by processor time."""
+    print("\nA leaf alone, in this process: microseconds of processor time per event, which other load changes less")
+    print(f"{'':15}{'loop':>8}{'meant':>8}{'1 leaf':>8}{'1 / loop':>10}{'1 / meant':>11}")
+    gc.collect()
+    gc.freeze()  # as Spark's tasks do
+    for name, module, program, sequential, _, events in applications():
+        with folders(module, events) as (folder, _):
+            streams = module.streams(STREAMS, BETWEEN // STREAMS)
+            works: dict[str, Callable[[], object]] = {
+                "loop": partial(sequential, folder),
+                "meant": partial(as_meant, program, streams, folder),
+                "leaf": partial(leaf_alone, tight.plan(program, streams, workers=1), folder),
+            }
+            found: dict[str, list[float]] = {who: [] for who in works}
+            for _ in range(rounds):
+                for who, work in works.items():
+                    started = time.process_time()
+                    work()
+                    found[who].append(time.process_time() - started)
+        cost = {who: statistics.median(some) / events * 1e6 for who, some in found.items()}
+        ratios = f"{cost['leaf'] / cost['loop']:10.2f}{cost['leaf'] / cost['meant']:11.2f}"
+        print(f"{name:15}{''.join(f'{each:8.3f}' for each in cost.values())}{ratios}  {load()}", flush=True)
+
+
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
@@ -400,7 +445,7 @@ def cost_of_synchronisation(leaves: int, count: int) -> Cost:
         run = on_spark(plan, folder)
         AT.clear()
         run()
-    between = [later - earlier for (earlier, _), (later, _) in zip(AT, AT[1:], strict=False)]
+    between = [later - earlier for (earlier, _), (later, _) in itertools.pairwise(AT)]
     (started, cpu_before), (ended, cpu_after) = AT[0], AT[-1]
     return Cost((ended - started) / len(between), (cpu_after - cpu_before) / len(between), sorted(between))
 
@@ -453,15 +498,15 @@ def show_varied(rounds: int) -> dict[int, list[float]]:
     ratios: dict[int, list[float]] = {size: [] for size in SIZES}
     for between in FREQUENCIES:
         streams = event_windows.streams(2, between // 2)
-        with folders(event_windows, 600_000, between, 2) as (large, small):
+        with folders(event_windows, max(400_000, between), between, 2) as (large, small):
             plan = tight.plan(Sized(10), streams, workers=1)
             one = medians(rounds, {folder: on_spark(plan, folder) for folder in (small, large)})
-            single = per_event(one[large], one[small], 600_000)
+            single = per_event(one[large], one[small], max(400_000, between))
         for size in SIZES:
             plan = tight.plan(Sized(size), streams, workers=2)
             # So many that they take about a second: a synchronisation takes a time, and each byte goes four times.
             most = int(1.0 / (0.0002 + 4e-9 * size))
-            events = max(2 * between, min(600_000, between * most))
+            events = max(between, min(400_000, between * most))
             with folders(event_windows, events, between, 2) as (large, small):
                 empty, found = _few_synchronisations(plan, small), on_spark(plan, large)
                 two = medians(rounds, {"small": empty, "large": found})
@@ -594,7 +639,7 @@ def _on_cores(starts: list[float], needed: list[float], cores: int) -> list[floa
 
 def measured_costs(rounds: int, count: int) -> tuple[Costs, dict[int, float]]:
     """The costs on this machine, and what 1, 2 and 4 workers really do, in events a second."""
-    program, events = event_windows.Revenue(), 600_000
+    program, events = event_windows.Revenue(), 400_000
     speeds = {}
     with folders(event_windows, events) as (large, small):
         streams = event_windows.streams(STREAMS, BETWEEN // STREAMS)
@@ -651,9 +696,10 @@ def main() -> None:
     print(f"{CORES} cores, load {os.getloadavg()[0]:.1f} at the start")
     sections: dict[str, Callable[[], object]] = {
         "synchronisations": lambda: show_synchronisations(count),
+        "leaves": lambda: show_processor_time(rounds),
         "vectorised": lambda: show_vectorised(rounds, factor),
         "applications": lambda: show_applications(rounds, factor),
-        "varied": lambda: CHART.write_text(chart(show_varied(rounds))),
+        "varied": lambda: CHART.write_text(chart(show_varied(rounds - 1))),
         "model": lambda: show_model(rounds, count),
     }
     for name, show in sections.items():

@@ -91,9 +91,10 @@ class PlanError(StreamtightError):
 class InconsistentError(StreamtightError):
     """A fork/join program whose parallel runs may give something else; `verdict` shows it, or says what is unknown."""
 
-    def __init__(self, where: str, *, needed: str, came: str, hint: str, verdict: object) -> None:
+    def __init__(self, where: str, *, needed: str, came: str, hint: str, story: str, verdict: object) -> None:
         super().__init__(where, needed=needed, came=came, hint=hint)
-        self.verdict = verdict
+        self.args = (f"{self.args[0]}\n{story}",)
+        self.story, self.verdict = story, verdict
 
 
 class InputError(StreamtightError):

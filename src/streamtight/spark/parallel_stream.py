@@ -272,7 +272,10 @@ class _Batches:
             slowest = min(self._connected(name), key=lambda each: kept.frontiers[each])
             time, rank, _ = kept.frontiers[slowest]
             came = "on which nothing has come yet" if rank < 0 else f"which has come to time {time}"
-            told.append(f"{count} events of {name!r} wait for stream {slowest!r}, {came}")
+            events = "event" if count == 1 else "events"
+            told.append(
+                f"{count} {events} of {name!r} {'waits' if count == 1 else 'wait'} for stream {slowest!r}, {came}"
+            )
         return "; ".join(told)
 
     def _connected(self, name: str) -> set[str]:

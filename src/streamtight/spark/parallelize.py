@@ -67,11 +67,13 @@ def parallelize(
         )
     verdict = consistent(program, cases=cases, seconds=seconds, seed=seed)
     if not verdict.holds and not even_if_inconsistent:
+        other = "another fork, join or dependence" if verdict.fails else "more cases=..., or a program without luck"
         raise InconsistentError(
             f"parallelize({program.name})",
             needed="a program that gives the same outputs on any number of workers",
-            came=verdict.story(),
-            hint="another fork, join or dependence; or even_if_inconsistent=True, if other outputs do not matter",
+            came="one that does not" if verdict.fails else "one of which that is not known",
+            hint=f"{other}; or even_if_inconsistent=True, if other outputs do not matter",
+            story=verdict.story(),
             verdict=verdict,
         )
     return Parallelized(plan, verdict)

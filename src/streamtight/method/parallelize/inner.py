@@ -44,13 +44,16 @@ class Leader:
     ) -> None:
         """below   gives leaves and other leaders below this worker, by worker"""
         self.worker = worker
-        self._plan, self._below, self._emit = plan, below, emit
+        self._below, self._emit = below, emit
         self._update = plan.program.update_of(plan.type_of(worker))
         own = [(key, event) for key, event in events.get(worker, ())]
         above = [[(key, None) for key, _ in events.get(other, ())] for other in ancestors(plan, worker)]
         self._agenda: list[tuple[Key, Event | None]] = list(heapq.merge(own, *above, key=lambda each: each[0]))
-        # What a fork is told about its two sides is the same each time.
+        # What a fork is told about its two sides is the same each time, and so is how it forks and joins.
         self._tags = {each: each.all_tags for each in worker.walk()}
+        branches = {each: plan.branch_of(each) for each in worker.walk() if each.children}
+        self._forks = {each: plan.program.fork_of(branch) for each, branch in branches.items()}
+        self._joins = {each: plan.program.join_of(branch) for each, branch in branches.items()}
 
     def run(self, state: State, to_parent: Callable[[State], State]) -> State:
         """Lead from this state on; gives the state of all in the end.
@@ -70,15 +73,15 @@ class Leader:
 
     def _joined(self, worker: Worker) -> State:
         left, right = (self._state_of(child) for child in worker.children)
-        return self._plan.program.join_of(self._plan.branch_of(worker))(left, right)
+        return self._joins[worker](left, right)
 
     def _state_of(self, child: Worker) -> State:
         return self._below(child).receive() if leads_itself(child) else self._joined(child)
 
     def _hand_down(self, worker: Worker, state: State) -> None:
         left, right = worker.children
-        fork = self._plan.program.fork_of(self._plan.branch_of(worker))
-        for child, part in zip((left, right), fork(state, self._tags[left], self._tags[right]), strict=True):
+        parts = self._forks[worker](state, self._tags[left], self._tags[right])
+        for child, part in zip((left, right), parts, strict=True):
             if leads_itself(child):
                 self._below(child).send(part)
             else:
