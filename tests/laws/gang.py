@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from streamtight.method.parallelize.columns import Outputs
 from streamtight.method.parallelize.files import Files
-from streamtight.method.parallelize.gang import Gang
+from streamtight.method.parallelize.gang import Gang, Lost
 from streamtight.method.parallelize.leaf import NO_SHARE, NO_STREAM, PLACE, RANK, SHARE, TICK, stream_column
 from streamtight.program.fork_join import HEARTBEAT, Heartbeat
 from streamtight.program.plan import Plan, Share
@@ -63,7 +63,7 @@ def rows_of(items: Iterable[Event | Heartbeat]) -> pa.RecordBatch:
                 item.as_dict().get(name) if isinstance(item, Event) else (item.time if name == "time" else None)
                 for item in items
             ],
-            pa.int64(),
+            pa.float64() if any(isinstance(item.time, float) for item in items) and name == "time" else pa.int64(),
         )
     return pa.RecordBatch.from_pydict({"kind": pa.array(columns.pop("kind"), pa.string()), **columns})
 
@@ -74,10 +74,6 @@ def share_of(plan: Plan, name: str, event: Event, chance: random.Random) -> Shar
         share for worker in plan.workers for share in worker.shares if share.stream == name and share.tags.holds(event)
     ]
     return chance.choice(fitting)
-
-
-class Lost(ConnectionError):
-    """What a task raises that is lost."""
 
 
 def run_gang(
@@ -128,7 +124,7 @@ def _tried(task: LeafTask, rows: list[Any], unlucky: int | None, chance: random.
             results[number] = [
                 piece.as_py() for batch in task.of_leaf(number, given) for piece in batch.column("piece")
             ]
-        except (EOFError, ConnectionError) as error:
+        except Lost as error:
             results[number] = error
 
     threads = [threading.Thread(target=of_leaf, args=(number,)) for number in range(len(rows))]
@@ -206,11 +202,12 @@ def _cut(items: Items, chance: random.Random) -> Iterator[pa.RecordBatch]:
 
 def _mixed(plan: Plan, mine: list[Any], chance: random.Random) -> Iterator[pa.RecordBatch]:
     """Rows of several streams, with a row first that belongs to none."""
+    times = pa.float64() if mine and isinstance(mine[0][0], float) else pa.int64()
     start = -1
     while start < len(mine):
         some = mine[max(start, 0) : start + chance.choice([1, 2, 5])] if start >= 0 else []
         columns: dict[str, Any] = {
-            TICK: pa.array([each[0] for each in some] or [None], pa.int64()),
+            TICK: pa.array([each[0] for each in some] or [None], times),
             RANK: pa.array([each[1] for each in some] or [None], pa.int32()),
             SHARE: pa.array([each[4] for each in some] or [NO_SHARE], pa.int32()),
             PLACE: pa.array([each[2] for each in some] or [NO_STREAM], pa.int32()),

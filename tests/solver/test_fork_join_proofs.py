@@ -287,3 +287,112 @@ def test_without_time_nothing_is_proved():
 
     assert found.proved == ()
     assert found.tested
+
+
+Low, High = Kind("Out", time=int, low=int), Kind("Out", time=int, high=int)
+RARE = 123456789012
+
+
+class TwoOutputs(Windows):
+    """The kind of its output says whether a value came before; both kinds have one name."""
+
+    gives = (Low, High)
+
+    def update(self, total: Any, event: Event, emit: Emit) -> Any:
+        if event.kind is Value:
+            if event.value == RARE:
+                emit(Low(event.time, 1) if total > 0 else High(event.time, 1))
+            return total + abs(event.value)
+        emit(Low(event.time, total))
+        return total
+
+
+def test_outputs_of_two_kinds_of_one_name_are_not_the_same():
+    assert C1 in proof(TwoOutputs()).tested
+
+
+def told_by_str(left: TagSet) -> bool:
+    return "key=98765" in str(left)
+
+
+def told_by_format(left: TagSet) -> bool:
+    return "key=98765" in f"{left}"
+
+
+def told_by_repr(left: TagSet) -> bool:
+    return repr(left) == "Value(key=98765)"
+
+
+def told_by_class(left: TagSet) -> bool:
+    return left.__class__.__name__ != "TagSet"
+
+
+@pytest.mark.parametrize("told", [told_by_str, told_by_format, told_by_repr, told_by_class])
+def test_a_fork_that_looks_at_its_tags_in_any_way_is_not_proved(told: Any):
+    class Looks(Windows):
+        def fork(self, total: int, left: TagSet, right: TagSet) -> tuple[int, int]:
+            return (total + 1, 0) if told(left) else (total, 0)
+
+    assert not proof(Looks()).proved
+
+
+def test_text_of_the_program_or_of_a_kind_is_not_read():
+    class Shown(Windows):
+        gives = (Name,)
+
+        def update(self, total: int, event: Event, emit: Emit) -> int:
+            if event.kind is Value:
+                return total + event.value
+            emit(Name(event.time, f"{event.kind}{str(self)[:3]}"))
+            return 0
+
+    assert not proof(Shown()).proved
+
+
+class Tripled:
+    factor = 3
+
+    def update(self, total: int, event: Event, emit: Emit) -> int:
+        return total + event.value * self.factor
+
+
+def test_a_method_of_another_object_is_not_read_as_one_of_the_program():
+    class Borrows(Windows):
+        factor = 1
+        whole, part = StateType(Value, Barrier), StateType(Value, update=Tripled().update)
+        branches = (Branch(whole, part, part),)
+
+    assert "is a method of another object, a Tripled" in str(proof(Borrows()).tested)
+
+
+def test_a_fork_or_a_join_that_raises_is_not_proved():
+    class JoinRaises(Windows):
+        def join(self, left: int, right: int) -> int:
+            if left == RARE:
+                raise ValueError
+            return left + right
+
+    class ForkRaises(Windows):
+        def fork(self, total: int, left: TagSet, right: TagSet) -> tuple[int, int]:
+            if total == RARE:
+                raise ValueError
+            return total, 0
+
+    assert set(proof(JoinRaises()).tested) == {C1, C2}
+    assert set(proof(ForkRaises()).tested) == {C2}
+
+
+def test_a_join_that_would_raise_for_states_that_never_come_is_proved():
+    class NeverNegative(Windows):
+        def update(self, total: int, event: Event, emit: Emit) -> int:
+            if event.kind is Value:
+                return total + abs(event.value)
+            emit(Total(event.time, total))
+            return 0
+
+        def join(self, left: int, right: int) -> int:
+            if left < 0:
+                raise ValueError
+            return left + right
+
+    assert proof(NeverNegative()) == Proof((C1, C2, C3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -128,13 +129,13 @@ class LastSeen(tight.ForkJoin):
 
     def update(self, seen: dict[str, Any], event: Any, emit: Any) -> dict[str, Any]:
         times, last = seen.get(event.who, (0, None))
-        if event.kind is Ask:
+        if event.kind is self.takes[1]:
             emit(Seen(event.at, event.who, times, last))
             return seen
         return {**seen, event.who: (times + 1, event.at)}
 
     def fork(self, seen: dict[str, Any], left: Any, right: Any) -> Any:
-        mine = {who: each for who, each in seen.items() if left(Ping, who=who) or left(Ask, who=who)}
+        mine = {who: each for who, each in seen.items() if any(left(kind, who=who) for kind in self.takes)}
         return mine, {who: each for who, each in seen.items() if who not in mine}
 
     def join(self, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
@@ -158,6 +159,76 @@ def test_texts_as_keys_and_datetimes_as_times(spark: SparkSession) -> None:
     assert Counter(parallel.events(parallel.on_spark(frames))) == Counter(
         parallel.program.run({"pings": pings, "asks": asks})
     )
+
+
+Ping2, Ask2 = tight.Kind("Ping", at=datetime, who=str), tight.Kind("Ask", at=datetime, who=str)
+
+
+class Seens(LastSeen):
+    """The same without days, for times of every sort."""
+
+    takes = (Ping2, Ask2)
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+@pytest.mark.parametrize("times", ["timestamp", "timestamp_ntz"])
+def test_no_zone_has_a_say_in_the_order(spark: SparkSession, tmp_path: Path, zone: str, times: str) -> None:
+    start = datetime(2024, 3, 10, 1, 30)  # an hour that is left out in Los Angeles follows
+    pings = [Ping2(start + timedelta(minutes=n), "ab"[n % 2]) for n in range(100)]
+    asks = [Ask2(start + timedelta(minutes=n, seconds=1), "ab"[n % 2]) for n in range(9, 100, 10)]
+    streams = [tight.InputStream("pings", Ping2, rate=10), tight.InputStream("asks", Ask2)]
+    parallel = tight.parallelize(Seens(), streams, workers=2, cases=20)
+    texts = [[(str(event.at), event.who) for event in events] for events in (pings, asks)]
+    before = {name: spark.conf.get(name) for name in ("spark.sql.session.timeZone", ARROW_ROWS)}
+    spark.conf.set("spark.sql.session.timeZone", zone if times == "timestamp_ntz" else "UTC")
+    spark.conf.set(ARROW_ROWS, "7")
+    try:
+        frames = [spark.createDataFrame(rows, "at string, who string") for rows in texts]
+        pinged, asked = (frame.select(frame.at.cast(times).alias("at"), "who") for frame in frames)
+        outputs = parallel.on_spark({"pings": pinged, "asks": asked}).select("who", "times").collect()
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+    expected = parallel.program.run({"pings": pings, "asks": asks})
+    assert Counter(map(tuple, outputs)) == Counter((seen.who, seen.times) for seen in expected)
+
+
+ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+@dataclass
+class Sum:
+    """A state of a class that only this module has."""
+
+    total: int = 0
+
+
+class OwnState(Windows):
+    """Windows with that state."""
+
+    def init(self) -> Sum:  # type: ignore[override]
+        return Sum()
+
+    def update(self, state: Sum, event: Any, emit: Any) -> Sum:  # type: ignore[override]
+        if not isinstance(state, Sum):
+            raise TypeError(f"another class of the same name: {type(state)}")
+        return Sum(Windows.update(self, state.total, event, emit))
+
+    def fork(self, state: Sum, left: Any, right: Any) -> tuple[Sum, Sum]:  # type: ignore[override]
+        return state, Sum()
+
+    def join(self, left: Sum, right: Sum) -> Sum:  # type: ignore[override]
+        return Sum(left.total + right.total)
+
+
+def test_states_may_be_of_classes_that_workers_cannot_import(spark: SparkSession, windows: Any, tmp_path: Path) -> None:
+    files = {"values": file_of(tmp_path, "values", VALUES), "barriers": file_of(tmp_path, "barriers", BARRIERS)}
+    parallel = tight.parallelize(OwnState(), [VALUE_STREAM, BARRIER_STREAM], workers=2, cases=20)
+
+    outputs = parallel.events(parallel.on_spark(files))
+
+    assert Counter(outputs) == Counter(windows.program.run({"values": VALUES, "barriers": BARRIERS}))
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------
@@ -233,6 +304,71 @@ def test_what_the_program_raises_comes_with_its_trace(spark: SparkSession, windo
 
     with pytest.raises(JobError, match=r"ValueError: not this one(.|\n)*in update"):
         windows.on_spark(frames)
+
+
+class BadFork(Windows):
+    """A program whose fork looks for a file."""
+
+    def fork(self, total: int, left: Any, right: Any) -> tuple[int, int]:
+        if total > 50:
+            raise FileNotFoundError("no such rules")
+        return total, 0
+
+
+def test_what_a_fork_raises_on_the_driver_is_told_at_once_and_leaves_no_outputs(
+    spark: SparkSession, windows: Any, tmp_path: Path
+) -> None:
+    files = {"values": file_of(tmp_path, "values", VALUES), "barriers": file_of(tmp_path, "barriers", BARRIERS)}
+    cumulative = tight.Plan(BadFork(), windows.plan.streams, windows.plan.root)
+    parallel = tight.parallelize(cumulative.program, cumulative.streams, plan=cumulative, even_if_inconsistent=True)
+    cumulative.program.init = lambda: 60  # type: ignore[method-assign]
+
+    with pytest.raises(JobError, match="FileNotFoundError: no such rules"):
+        parallel.on_spark(files, output=str(tmp_path / "out"))
+
+    assert not any("out" in path.name for path in tmp_path.iterdir())
+
+
+def test_a_folder_that_exists_is_not_written(windows: Any, tmp_path: Path) -> None:
+    files = {"values": file_of(tmp_path, "values", VALUES), "barriers": file_of(tmp_path, "barriers", BARRIERS)}
+
+    with pytest.raises(InputError, match=r"needed a new folder; came .* exists"):
+        windows.on_spark(files, output=str(tmp_path))
+
+
+def test_inputs_of_other_sorts_are_refused(spark: SparkSession, windows: Any) -> None:
+    barriers = spark.createDataFrame([(5,)], "time long")
+    floats = spark.createDataFrame([(1.0, 1)], "time double, value long")
+    stream = spark.readStream.format("rate").load()
+
+    with pytest.raises(InputError, match=r"needed times of one type.* came floats in 'values', integers in 'barriers'"):
+        windows.on_spark({"values": floats, "barriers": barriers})
+    with pytest.raises(InputError, match="needed a DataFrame that ends; came a streaming one"):
+        windows.on_spark({"values": stream, "barriers": barriers})
+    with pytest.raises(InputError, match="needed a DataFrame or paths of files; came 5"):
+        windows.on_spark({"values": 5, "barriers": barriers})
+
+
+def test_kinds_that_do_not_go_through_arrow_are_refused(windows: Any) -> None:
+    nested = tight.Kind("Nested", time=int, inside=dict[str, int])
+
+    class Nesting(tight.ForkJoin):
+        takes, gives, depends = (Value,), (nested,), tight.unordered
+
+        def init(self) -> None:
+            return None
+
+        def update(self, state: None, event: Any, emit: Any) -> None:
+            emit(nested(event.time, {"a": event.value}))
+
+    parallel = tight.parallelize(Nesting(), tight.InputStream("values", Value), cases=20)
+
+    with pytest.raises(UnsupportedError, match=r"Nested.inside on Spark: needed a number.*; came dict\[str, int\]"):
+        parallel.on_spark({"values": windows_frame()})
+
+
+def windows_frame() -> Any:
+    return tight.session().createDataFrame([(1, 2)], "time long, value long")
 
 
 def test_more_leaves_than_slots_are_refused(spark: SparkSession, windows: Any) -> None:

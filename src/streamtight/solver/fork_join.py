@@ -22,18 +22,19 @@ from typing import Any
 
 import z3
 
-from streamtight.errors import UnsupportedError
+from streamtight.errors import EncodingError, UnsupportedError
 from streamtight.program.fork_join import Branch, ForkJoin, StateType
 from streamtight.program.tags import NO_TAGS
 from streamtight.solver.ask import Answer, Budget, prove
 from streamtight.solver.reading import ROUNDS, Reader, any_event, together
 from streamtight.solver.symbolic.admit import Composed, Twin
 from streamtight.solver.symbolic.kinds import event_of, holds_event, row_of
-from streamtight.solver.symbolic.paths import refuse
+from streamtight.solver.symbolic.paths import exploring, refuse
 from streamtight.solver.symbolic.values import StandIn, Symbolic, term_of
 from streamtight.solver.terms import Meaning
 from streamtight.solver.values import (
     NO,
+    YES,
     Maybe,
     Row,
     Truth,
@@ -80,6 +81,9 @@ def is_consistent(program: ForkJoin, budget: Budget) -> Proof:
         claims = {law: list(reading.claims(law)) for law in laws}
     except UnsupportedError as error:
         return Proof((), {", ".join(laws): f"it could not be read: {error.where} {error.came}"})
+    except EncodingError as error:
+        told = f"{error.where} is {error.needed}, and {error.came}"
+        return Proof((), {", ".join(laws): f"reading and running disagree: {told}"})
     answers = {law: _all_proved(of, budget) for law, of in claims.items()}
     suspects = [value for answer, rows in answers.values() if answer.model for value in _values(rows, answer.model)]
     return Proof(
@@ -187,11 +191,11 @@ class _Reading(Reader):
                 yield from ((type_, after) for _, after, _ in self._update(type_, state, kind, any_event(kind)))
         for branch in self._program.all_branches:
             for state in self._states(branch.of, "?state"):
-                for _, (left, right) in self._fork(branch, state):
+                for _, (left, right) in _returned(self._fork(branch, state)):
                     yield branch.left, left
                     yield branch.right, right
             for left, right in self._pairs(branch):
-                yield from ((branch.of, row) for _, row in self._join(branch, left, right))
+                yield from ((branch.of, row) for _, row in _returned(self._join(branch, left, right)))
 
     def _pairs(self, branch: Branch) -> Iterator[tuple[Row, Row]]:
         return itertools.product(self._states(branch.left, "?left"), self._states(branch.right, "?right"))
@@ -237,7 +241,7 @@ class _Reading(Reader):
         for branch in program.all_branches:
             for state in self._states(branch.of, "?state"):
                 known = ((self._key(branch.of, state), state),)
-                for guard, (left, right) in self._fork(branch, state):
+                for guard, (left, right) in _returned(self._fork(branch, state)):
                     yield _Step(known, guard, self._key(branch.left, left), left)
                     yield _Step(known, guard, self._key(branch.right, right), right)
                     for mode in self._modes(branch):
@@ -270,9 +274,13 @@ class _Reading(Reader):
     def _join_undoes_fork(self, branch: Branch) -> Iterator[_Claim]:
         for state in self._states(branch.of, "?state"):
             known = self._facts.of(((self._key(branch.of, state), state),))
-            for guard, (left, right) in self._fork(branch, state):
-                for then, row in self._join(branch, left, right):
-                    yield _Claim(conjunction((known, guard, then)), same(row, state), (("state", state),))
+            for guard, pair in self._fork(branch, state):
+                if pair is _RAISES:
+                    yield _Claim(conjunction((known, guard)), NO, (("state", state),))
+                    continue
+                for then, row in self._join(branch, *pair):
+                    truth = NO if row is _RAISES else same(row, state)
+                    yield _Claim(conjunction((known, guard, then)), truth, (("state", state),))
 
     def _commutes(self, branch: Branch, own: int) -> Iterator[_Claim]:
         type_ = (branch.left, branch.right)[own]
@@ -288,7 +296,9 @@ class _Reading(Reader):
             outer = [
                 (conjunction((guard, then)), row, outputs)
                 for guard, state in self._join(branch, left, right)
-                for then, row, outputs in self._update(branch.of, state, kind, event)
+                for then, row, outputs in (
+                    [(YES, _RAISES, ())] if state is _RAISES else self._update(branch.of, state, kind, event)
+                )
             ]
             yield from _agree(known, inner, outer, rows)
 
@@ -340,7 +350,7 @@ class _Reading(Reader):
             return lambda state: _two_states(called(state, _UnknownTags(), _UnknownTags()))
 
         real = functools.partial(lambda state: _two_states(bound(state, NO_TAGS, NO_TAGS)))
-        return self.paths(self._once(("fork", branch), make, bound, real), [state])
+        return self._all_paths(self._once(("fork", branch), make, bound, real), [state])
 
     def _join(self, branch: Branch, left: Row, right: Row) -> Iterator[tuple[Truth, Row]]:
         bound = self._program.join_of(branch)
@@ -348,17 +358,26 @@ class _Reading(Reader):
         def make(twin: Twin, own: Callable[..., Any]) -> Callable[..., Any]:
             return self._own(twin, own, bound)
 
-        return self.paths(self._once(("join", branch), make, bound, bound), [left, right])
+        return self._all_paths(self._once(("join", branch), make, bound, bound), [left, right])
+
+    def _all_paths(self, function: Composed, rows: Sequence[Row]) -> Iterator[tuple[Truth, Row]]:
+        """What a fork or a join makes, path by path, also where it raises: the sequential program never calls it."""
+        for guard, row, raised in self.meaning.applied(function, rows, YES):
+            yield guard, row if raised is None else _RAISES
 
     def _own(self, twin: Twin, own: Callable[..., Any], bound: Any) -> Callable[..., Any]:
         """The function, as the program calls it."""
-        is_method = isinstance(bound, types.MethodType)
-        return functools.partial(own, _Itself(self._program, twin)) if is_method else own
+        if not isinstance(bound, types.MethodType):
+            return own
+        if bound.__self__ is not self._program:
+            came = f"is a method of another object, a {type(bound.__self__).__name__}"
+            raise UnsupportedError(bound.__qualname__, needed="methods of the program", came=came, hint="a function")
+        return functools.partial(own, _Itself(self._program, twin))
 
     def _once(self, key: tuple[Any, ...], make: Any, bound: Any, real: Callable[..., Any]) -> Composed:
         if key not in self._composed:
             function = getattr(bound, "__func__", bound)
-            told = tuple(getattr(part, "name", str(part)) for part in key)
+            told = tuple(map(repr, key))
             self._composed[key] = Composed(make, function, besides=(id(self._program), *told), real=real)
         return self._composed[key]
 
@@ -377,6 +396,13 @@ class _Itself(StandIn):
             return functools.partial(self._twin.admit(value.__func__, f"self.{name}"), self)
         return self._twin.admit(value, f"self.{name}")
 
+    def _as_a_whole(self, *_: object) -> Any:
+        return refuse("looks at self as a whole") if exploring else object.__hash__(self)
+
+    __hash__ = _as_a_whole
+    __eq__ = _as_a_whole
+    __class__ = property(_as_a_whole)
+
 
 class _UnknownTags(StandIn):
     """What takes the place of the tags of a side."""
@@ -384,7 +410,11 @@ class _UnknownTags(StandIn):
     def __call__(self, *_: object, **__: object) -> Any:
         return refuse("asks which tags will come")
 
-    __bool__ = __or__ = __eq__ = __hash__ = __call__
+    __bool__ = __or__ = __eq__ = __hash__ = __repr__ = __str__ = __format__ = __call__
+    __class__ = property(__call__)
+
+    def __getattr__(self, name: str) -> Any:
+        return refuse(f"asks which tags will come, by .{name}")
 
 
 def _with_outputs(update: Callable[..., Any], state: Any, event: Any) -> tuple[Any, Any]:
@@ -401,6 +431,14 @@ def _two_states(made: Any) -> tuple[Any, Any]:
     return made
 
 
+_RAISES: Any = object()
+"""Stands for what a fork or a join gives if it raises."""
+
+
+def _returned(paths: Iterable[tuple[Truth, Row]]) -> Iterator[tuple[Truth, Row]]:
+    return (path for path in paths if path[1] is not _RAISES)
+
+
 _Made = tuple[Truth, Row, Sequence[Row]]
 """When, the state, and the outputs."""
 _Mode = tuple[int, Kind]
@@ -414,7 +452,8 @@ def _agree(
     """That two ways end in the same state, with the same outputs."""
     for guard, state, outputs in one:
         for then, other_state, others in other:
-            truth = conjunction((same(state, other_state), _same_outputs(outputs, others)))
+            raises = state is _RAISES or other_state is _RAISES
+            truth = NO if raises else conjunction((same(state, other_state), _same_outputs(outputs, others)))
             yield _Claim(conjunction((known, guard, then)), truth, rows)
 
 

@@ -132,8 +132,8 @@ class _Reader(Reader):
 
     def _keeps(self, key: Sequence[Row], made: Iterable[Made]) -> Iterator[Truth]:
         """That what is emitted has this key, if the output is ordered by it."""
-        kinds = {kind.name: kind for kind in self._operator.gives.between.kinds}
+        kinds = {repr(kind): kind for kind in self._operator.gives.between.kinds}
         for guard, _, emitted in made:
-            for name, *values in emitted if self._operator.keeps_order is not None else ():
-                fields = [values[kinds[name].names.index(field)] for field in self._operator.key]
+            for told, *values in emitted if self._operator.keeps_order is not None else ():
+                fields = [values[kinds[told].names.index(field)] for field in self._operator.key]
                 yield z3.Implies(guard, conjunction(map(same, fields, key)))

@@ -44,7 +44,7 @@ class Reader:
         composed = Composed(
             unknown,
             function,
-            besides=(kind.name, kind.names, len(before), call.__qualname__),
+            besides=(repr(kind), len(before), call.__qualname__),
             real=lambda *rows: call(function, *rows[:-1], kind(*rows[-1])),
         )
         return self.paths(composed, [*before, any_event(kind) if event is None else event])

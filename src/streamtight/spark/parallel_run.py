@@ -6,12 +6,15 @@ import gc
 import inspect
 import itertools
 import pickle
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from pyspark import TaskContext
+from pyspark import TaskContext, cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -28,7 +31,7 @@ from streamtight.method.parallelize.columns import (
     pieces_of,
 )
 from streamtight.method.parallelize.files import Files
-from streamtight.method.parallelize.gang import Gang, Member, Raised, Stopped
+from streamtight.method.parallelize.gang import Gang, Lost, Member, Raised, Stopped, packed_plainly
 from streamtight.method.parallelize.leaf import (
     NO_SHARE,
     NO_STREAM,
@@ -49,7 +52,7 @@ from streamtight.program.plan import InputStream, Plan, Share, Worker
 from streamtight.program.tags import STIR, Bucket, Values
 from streamtight.spark.rows import Table, struct_of
 from streamtight.spark.session import is_connect, session
-from streamtight.stream.event import Event, Kind
+from streamtight.stream.event import Event, Kind, origin, type_name, without_annotation, without_none
 
 Source = Files | DataFrame
 _FROZEN: list[bool] = []
@@ -67,6 +70,14 @@ class BoundedRun:
         self._sources: dict[str, Source] = {
             name: given if hasattr(given, "sparkSession") else Files.at(name, given) for name, given in inputs.items()
         }
+        for name, source in self._sources.items():
+            if isinstance(source, DataFrame) and source.isStreaming:
+                raise InputError(
+                    f"stream {name!r}",
+                    needed="a DataFrame that ends",
+                    came="a streaming one",
+                    hint="start(inputs, checkpoint=..., output=...)",
+                )
         frames = [source for source in self._sources.values() if isinstance(source, DataFrame)]
         self._spark = spark or (frames[0].sparkSession if frames else session())
 
@@ -76,8 +87,49 @@ class BoundedRun:
         if folder is None:
             pieces, _ = run(self._spark, self._plan, self._sources, None, collected)
             return given.frame(self._spark, pieces)
-        run(self._spark, self._plan, self._sources, None, lambda packed: given.unpacked(packed).write.parquet(folder))
+        written = Written(self._spark, given, folder)
+        if written.exists:
+            raise InputError(
+                "on_spark(output=...)", needed="a new folder", came=f"{folder}, which exists", hint="another"
+            )
+        with written:
+            run(self._spark, self._plan, self._sources, None, written.write)
         return self._spark.read.schema(given.struct).parquet(folder)
+
+
+class Written:
+    """A folder of outputs, written beside its place and moved there when the run has come to a good end.
+
+    The task of a leaf ends well even if the program has raised, so that Spark does not try it again: that Spark has
+    written something says nothing.
+    """
+
+    def __init__(self, spark: SparkSession, given: Given, folder: str) -> None:
+        parent, _, name = folder.rstrip("/").rpartition("/")
+        self._given = given
+        self._aside = f"{parent}/_{name}.new" if parent else f"_{name}.new"
+        path = spark._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        self._from, self._to = path(self._aside), path(folder)
+        self._files = self._to.getFileSystem(spark._jsc.hadoopConfiguration())
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something in its place."""
+        return bool(self._files.exists(self._to))
+
+    def write(self, packed: DataFrame) -> None:
+        """Write these outputs."""
+        self._given.unpacked(packed).write.mode("overwrite").parquet(self._aside)
+
+    def __enter__(self) -> Written:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._files.delete(self._to, True)
+            self._files.rename(self._from, self._to)
+        else:
+            self._files.delete(self._from, True)
 
 
 def collected(packed: DataFrame) -> list[tuple[str, bytes]]:
@@ -141,6 +193,8 @@ def run(
     given = Given(plan)
     files = {name: source for name, source in sources.items() if isinstance(source, Files)}
     frames = {name: source for name, source in sources.items() if not isinstance(source, Files)}
+    _require_simple(plan)
+    _require_one_sort_of_time(plan, sources)
     found = inner_events(plan, sources)
     for worker in found:
         _require_order(plan, worker, found, sources)
@@ -151,7 +205,8 @@ def run(
         made = Outputs(given.schemas)
         return made, made.taken
 
-    gang = Gang(plan, first or pickle.dumps(plan.program.init(), 5), events, outputs, host=host, bind=bind)
+    state = first or _first_state(plan)
+    gang = Gang(plan, state, events, outputs, host=host, bind=bind, pack=packed_state)
     try:
         task = LeafTask(plan, gang.address, gang.key, files, frozenset(frames), given.schemas)
         rows = _rows_for_leaves(spark, plan, frames) if frames else _row_for_each_leaf(spark, plan)
@@ -171,6 +226,90 @@ def run(
         return made, gang.state
     finally:
         gang.close()
+
+
+def packed_state(state: State) -> bytes:
+    """The bytes of a state; with the classes in it that only the user's script has, as Spark sends functions."""
+    try:
+        plain = packed_plainly(state)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        plain = b"__main__"
+    modules = ("__main__", *cloudpickle.list_registry_pickle_by_value())  # type: ignore[no-untyped-call]
+    if not any(name.encode() in plain for name in modules):
+        return plain
+    packed: bytes = cloudpickle.dumps(state)  # type: ignore[no-untyped-call]
+    return packed
+
+
+def _first_state(plan: Plan) -> bytes:
+    try:
+        return packed_state(plan.program.init())
+    except Exception as error:
+        raise PlanError(
+            f"{plan.program.name}.init()",
+            needed="a state that can be pickled, since states travel between processes",
+            came=f"{type(error).__name__}: {error}",
+            hint="tuples, dicts, dataclasses",
+        ) from error
+
+
+def _require_simple(plan: Plan) -> None:
+    """Raise if a kind has a field that does not go through Arrow as it is."""
+    for kind in (*plan.program.takes, *plan.program.gives):
+        for name, declared in kind.fields.items():
+            if not _is_simple(declared):
+                raise UnsupportedError(
+                    f"{kind.name}.{name} on Spark",
+                    needed="a number, a text, a truth value, bytes, a date, a time, or a tuple of these (but of times)",
+                    came=type_name(declared),
+                    hint="a field for each part of it, or run(...) without Spark",
+                )
+
+
+def _is_simple(declared: Any, *, inside: bool = False) -> bool:
+    plain = without_annotation(without_none(declared)[0])
+    plain = without_annotation(without_none(plain)[0])
+    if origin(plain) is tuple:
+        return _is_simple(typing.get_args(plain)[0], inside=True)
+    return plain in (int, float, str, bool, bytes, date, Decimal) or (plain in (datetime, timedelta) and not inside)
+
+
+def _require_one_sort_of_time(plan: Plan, sources: Mapping[str, Source]) -> None:
+    """Raise if times of streams cannot be compared exactly: instants with clock times, floats with integers."""
+    sorts: dict[str, str] = {}
+    for name, source in sources.items():
+        column = source.type_of(plan.program.time) if isinstance(source, Files) else _type_of(source, plan.program.time)
+        sort = _sort_of_time(str(column))
+        if sort is not None:
+            sorts[name] = sort
+    if len(set(sorts.values())) > 1:
+        raise InputError(
+            f"streams of {plan.program.name}",
+            needed=f"times of one type in the column {plan.program.time!r}",
+            came=", ".join(f"{sort} in {name!r}" for name, sort in sorts.items()),
+            hint="a cast",
+        )
+
+
+def _type_of(frame: DataFrame, column: str) -> Any:
+    if column not in frame.columns:
+        return None
+    return to_arrow_type_name(frame.schema[column].dataType)
+
+
+def to_arrow_type_name(data_type: Any) -> str:
+    """How the type of a time is called in Arrow, as far as times are told apart."""
+    if isinstance(data_type, TimestampType):
+        return "timestamp[us, tz=UTC]"
+    return "timestamp[us]" if isinstance(data_type, TimestampNTZType) else data_type.simpleString()
+
+
+def _sort_of_time(type_: str) -> str | None:
+    if type_.startswith("timestamp"):
+        return "instants" if "tz=" in type_ else "clock times"
+    if type_ in ("float", "double", "halffloat"):
+        return "floats"
+    return "integers" if "int" in type_ else None
 
 
 def _error(plan: Plan, raised: Raised) -> Exception:
@@ -210,7 +349,10 @@ class LeafTask:
 
     def of_leaf(self, number: int, batches: Iterator[Any]) -> Iterator[Any]:
         """What the task of the leaf of this number does."""
-        member = Member(self.address, self.key, number)
+        try:
+            member = Member(self.address, self.key, number, packed_state)
+        except Stopped:
+            return
         leaf = Leaf(self.plan, self.plan.leaves[number], Outputs(self.schemas), unordered=self.frames)
         try:
             for pieces in leaf.run(member.state, self._feeds(number, batches), member.syncs, member.exchange):
@@ -221,9 +363,9 @@ class LeafTask:
                 yield pieces_batch(rest)
         except Stopped:
             return
-        except (EOFError, ConnectionError):  # somebody is gone: Spark shall try again
+        except (Lost, GeneratorExit):  # somebody is gone: Spark shall try again
             raise
-        except Exception as error:  # the border of user code
+        except BaseException as error:  # the border of user code
             member.fail(error)
         finally:
             member.close()
@@ -329,7 +471,9 @@ def is_of(share: Share, stream: InputStream, frame: DataFrame) -> Column:
         _require_column(stream.name, frame, name)
         holds = holds & _is_among(F.col(f"`{name}`"), values)
     if share.lanes > 1:
-        every = [F.col(f"`{column}`") for column in sorted(frame.columns)]
+        # By what belongs to the events: other columns may be of any type, or differ from one look to the next.
+        fields = {KIND, *(name for part in stream.rates for name in part.kind.names)}
+        every = [F.col(f"`{column}`") for column in sorted(fields & set(frame.columns))]
         holds = holds & (F.pmod(F.xxhash64(*every), F.lit(share.lanes)) == share.lane)
     return holds
 
@@ -354,15 +498,19 @@ def tick_column(plan: Plan, name: str, frame: DataFrame) -> Column:
     if isinstance(declared, TimestampType):
         return F.unix_micros(column)
     if isinstance(declared, TimestampNTZType):
-        return F.unix_micros(F.to_utc_timestamp(column.cast("timestamp"), F.current_timezone()))
+        # By the clock on the wall, as the rows themselves are read: what Spark has for this asks the session's zone.
+        minutes = (F.unix_date(column.cast("date")).cast("long") * 24 + F.hour(column)) * 60 + F.minute(column)
+        seconds = minutes * 60 + F.extract(F.lit("SECOND"), column)
+        return (seconds * 1_000_000).cast("long")
     return column
 
 
 def rank_column(plan: Plan, stream: InputStream, frame: DataFrame) -> Column:
     """The rank of a row's kind; that of a heartbeat is behind all."""
-    if KIND not in frame.columns:
-        (kind,) = dict.fromkeys(part.kind for part in stream.rates)
-        return F.lit(plan.program.rank(kind))
+    kinds = list(dict.fromkeys(part.kind for part in stream.rates))
+    if KIND not in frame.columns and len(kinds) == 1:
+        return F.lit(plan.program.rank(kinds[0]))
+    _require_column(stream.name, frame, KIND)
     rank: Column = F.lit(len(plan.program.takes))
     for kind in plan.program.takes:
         rank = F.when(F.col(KIND) == kind.name, F.lit(plan.program.rank(kind))).otherwise(rank)

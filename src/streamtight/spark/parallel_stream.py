@@ -20,15 +20,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from streamtight.errors import InputError, StreamtightError
 from streamtight.method.parallelize.columns import KIND
 from streamtight.method.parallelize.leaf import PLACE, RANK, TICK, stream_column
-from streamtight.program.fork_join import BEGINNING, HEARTBEAT, Key
+from streamtight.program.fork_join import BEGINNING, END, HEARTBEAT, Key
 from streamtight.program.mailbox import release_bounds
 from streamtight.program.plan import Plan, Share
 from streamtight.program.tags import independent_tags
 from streamtight.spark.parallel_run import (
     Given,
+    Written,
     collected,
     inner_events,
     is_of,
+    packed_state,
     rank_column,
     run,
     stream_named,
@@ -77,9 +79,7 @@ class ParallelQuery:
             )
         self._batches = _Batches(plan, inputs, checkpoint, output, most_waiting)
         writer = self._batches.rows().writeStream.foreachBatch(self._batches.handle)
-        writer = writer.option("checkpointLocation", f"{checkpoint}/spark").queryName(
-            f"parallelize {plan.program.name}"
-        )
+        writer = writer.option("checkpointLocation", f"{checkpoint}/spark")
         if trigger:
             writer = writer.trigger(**trigger)
         self._query = writer.start()
@@ -126,8 +126,11 @@ class _Batches:
 
     def rows(self) -> DataFrame:
         """The rows of all streams as one streaming DataFrame: tick, rank, place, and a column for each stream."""
+        return self._together(self._inputs)
+
+    def _together(self, frames: Mapping[str, DataFrame]) -> DataFrame:
         parts = []
-        for name, frame in self._inputs.items():
+        for name, frame in frames.items():
             stream, place = stream_named(self._plan, name), self._plan.stream_place(name)
             columns = (F.col(f"`{column}`") for column in frame.columns)
             parts.append(
@@ -153,6 +156,13 @@ class _Batches:
 
     def _handle(self, came: DataFrame, batch: int) -> None:
         before = self._folder.last(batch)
+        if before.batch != batch - 1:
+            raise InputError(
+                f"checkpoint of {self._plan.program.name}, batch {batch}",
+                needed=f"what batch {batch - 1} kept, in {self._folder.path}",
+                came=f"what batch {before.batch} kept" if before.batch >= 0 else "nothing",
+                hint="both folders of a checkpoint, spark and streamtight, as they were left; or a new checkpoint",
+            )
         frontiers = self._advanced(before, came)
         there = came if not any(before.waiting.values()) else came.unionByName(self._folder.events(before.batch, came))
         frames = {
@@ -162,13 +172,15 @@ class _Batches:
         keys = self._known_keys(frames)
         bounds = release_bounds(self._plan, frontiers, keys)
         released = {name: frame.where(self._is_released(name, frame, bounds)) for name, frame in frames.items()}
-        made, state = run(self._spark, self._plan, released, before.state, self._write(batch))
-        if made is not None and callable(self._output):
-            self._output(self._given.frame(self._spark, made), batch)
+        if callable(self._output):
+            pieces, state = run(self._spark, self._plan, released, before.state, collected)
+            self._output(self._given.frame(self._spark, pieces), batch)
+        else:
+            # A batch that is done again gives the same events again, in the place of those that it gave before.
+            with Written(self._spark, self._given, f"{self._output}/batch={batch}") as written:
+                _, state = run(self._spark, self._plan, released, before.state, written.write)
         waiting = self._keep_events(batch, there, frames, bounds, frontiers)
-        self._kept = replace(
-            self._none, batch=batch, state=pickle.dumps(state, 5), frontiers=frontiers, waiting=waiting
-        )
+        self._kept = replace(self._none, batch=batch, state=packed_state(state), frontiers=frontiers, waiting=waiting)
         self._folder.keep(self._kept)
         if sum(waiting.values()) > self._most_waiting:
             raise InputError(
@@ -177,17 +189,6 @@ class _Batches:
                 came=self.told(),
                 hint=f"heartbeats on the streams that are waited for: rows with {KIND!r} = {HEARTBEAT!r} and a time",
             )
-
-    def _write(self, batch: int) -> Callable[[DataFrame], Any]:
-        if callable(self._output):
-            return collected
-        folder = f"{self._output}/batch={batch}"
-
-        def write(packed: DataFrame) -> None:
-            # A batch that is done again gives the same events again, in the place of those that it gave before.
-            self._given.unpacked(packed).write.mode("overwrite").parquet(folder)
-
-        return write
 
     # -- how far the streams have come ---------------------------------------------------------------------------
 
@@ -205,10 +206,11 @@ class _Batches:
             name = names[row[PLACE]]
             first, last = (tuple(row["first"]), tuple(row["last"]))
             came_first = None if row["none"] else (*first, row[PLACE])
+            after = "after" if frontiers[name][1] == len(self._plan.program.takes) else "from"  # after a heartbeat
             if came_first is None or not came_first >= frontiers[name]:
                 raise InputError(
                     f"stream {name!r}",
-                    needed=f"times from {frontiers[name][0]} on, since it had come so far",
+                    needed=f"times {after} {frontiers[name][0]}, since it had come so far",
                     came="a row without a time" if came_first is None else f"time {first[0]}",
                     hint="a stream for each source that is in order: each partition of a topic, for instance",
                 )
@@ -230,8 +232,10 @@ class _Batches:
         for share in self._shares_of(name):
             bound = bounds[share]
             own = (self._plan.program.rank(share.tags.kind), self._plan.stream_place(name))
-            limit = F.lit(float(bound[0]) if isinstance(bound[0], float) else bound[0])
-            below = tick <= limit if own < bound[1:] else tick < limit
+            if bound[0] in (BEGINNING[0], END[0]):  # before and beyond all times, also infinite ones
+                below = F.lit(bound[0] == END[0])
+            else:
+                below = tick <= F.lit(bound[0]) if own < bound[1:] else tick < F.lit(bound[0])
             released = F.when(is_of(share, stream, frame), below).otherwise(released)
         return released
 
@@ -252,14 +256,8 @@ class _Batches:
         late = [name for name in frames if any(not bounds[share] > frontiers[name] for share in self._shares_of(name))]
         if not late:
             return {}
-        parts = []
-        for name in late:
-            place = self._plan.stream_place(name)
-            rows = there.where(F.col(PLACE) == place)
-            inside = rows.select("*", f"{stream_column(place)}.*")
-            waits = ~self._is_released(name, frames[name], bounds)
-            parts.append(inside.where(waits).select(*there.columns))
-        self._folder.keep_events(batch, reduce(lambda one, other: one.unionByName(other), parts))
+        waits = {name: frames[name].where(~self._is_released(name, frames[name], bounds)) for name in late}
+        self._folder.keep_events(batch, self._together(waits))
         counts = self._folder.events(batch, there).groupBy(PLACE).count().collect()
         names = [stream.name for stream in self._plan.streams]
         return {names[row[PLACE]]: row["count"] for row in counts}
@@ -297,7 +295,7 @@ class _Folder:
 
     def __init__(self, spark: SparkSession, path: str, none: Kept) -> None:
         """none   what there is before the first batch; it says whose batches these are"""
-        self._spark, self._path, self._none = spark, path, none
+        self._spark, self.path, self._none = spark, path, none
         self._jvm: Any = spark._jvm
         self._system = self._at("").getFileSystem(spark._jsc.hadoopConfiguration())
 
@@ -317,7 +315,7 @@ class _Folder:
             stream.close()
         if (kept.program, kept.streams) != (self._none.program, self._none.streams):
             raise InputError(
-                f"checkpoint {self._path}",
+                f"checkpoint {self.path}",
                 needed=f"batches of {self._none.program} with the streams {', '.join(self._none.streams)}",
                 came=f"batches of {kept.program} with the streams {', '.join(kept.streams)}",
                 hint="another folder for another program",
@@ -344,11 +342,11 @@ class _Folder:
 
     def keep_events(self, batch: int, events: DataFrame) -> None:
         """Keep events that wait."""
-        events.write.mode("overwrite").parquet(f"{self._path}/{batch}.events")
+        events.write.mode("overwrite").parquet(f"{self.path}/{batch}.events")
 
     def events(self, batch: int, like: DataFrame) -> DataFrame:
         """The events that a batch kept."""
-        return self._spark.read.schema(like.schema).parquet(f"{self._path}/{batch}.events")
+        return self._spark.read.schema(like.schema).parquet(f"{self.path}/{batch}.events")
 
     def _at(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self._path}/{name}" if name else self._path)
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.path}/{name}" if name else self.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,35 @@ def test_integers_are_floats_where_the_kind_says_so():
     assert [type(event.value) for event in rows.events()] == [float, float]
 
 
+def test_narrow_floats_are_floats_of_python():
+    read = StreamReader(Means(), "means", 0, [Tags(Mean)], [Tags(Mean)])
+    value = pa.array([0.1], pa.float32())
+    ((_, rows),) = read.rows(pa.RecordBatch.from_pydict({"time": [1.0], "value": value, "is_good": [True]}))
+
+    assert rows.block()["value"].dtype == np.float64
+
+
+def test_numbers_that_do_not_fit_are_refused():
+    read = StreamReader(Counters(), "adds", 0, [Tags(Add)], [Tags(Add)])
+    batch = pa.RecordBatch.from_pydict({"time": [1], "key": ["a"], "n": pa.array([2**64 - 1], pa.uint64())})
+
+    with pytest.raises(InputError, match="column 'n' of Add: needed values that are int64"):
+        events(read, batch)
+
+
+def test_times_in_the_old_type_of_parquet_are_instants(tmp_path: Path):
+    at = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    table = pa.table({"at": pa.array([at], pa.timestamp("us", "UTC"))})
+    pyarrow.parquet.write_table(table, tmp_path / "old.parquet", use_deprecated_int96_timestamps=True)
+    files = Files.at("old", tmp_path)
+
+    (batch,) = files.batches()
+
+    assert batch.column("at").type == pa.timestamp("us", "UTC") == files.type_of("at")
+    assert batch.column("at").to_pylist() == [at]
+    assert files.type_of("nothing") is None
+
+
 def test_a_slice_has_the_same_columns():
     rows = Rows(Read, np.array([1, 2, 3]), batch_of(time=[1, 2, 3], key=["a", "b", "c"])).read_all()
 
@@ -170,6 +200,14 @@ def test_outputs_that_were_not_declared_are_refused():
         outputs.taken()
     with pytest.raises(InputError, match=r"emit.block\(Read\): needed the columns time, key; came time"):
         Outputs(SCHEMAS).block(Read, time=[1])
+    with pytest.raises(InputError, match="an output of Read: needed a value of key in every row; came 1 without one"):
+        Outputs(SCHEMAS).block(Read, time=[1], key=[None])
+    with pytest.raises(InputError, match="an output of Read: needed time: int64; came"):
+        Outputs(SCHEMAS).block(Read, time=[2**63], key=["a"])
+    nothing = Outputs(SCHEMAS)
+    nothing.append(None)
+    with pytest.raises(InputError, match=r"emit\(...\): needed an event; came None"):
+        nothing.taken()
 
 
 def test_lanes_of_files_are_every_so_many_row_groups(tmp_path: Path):

@@ -10,7 +10,7 @@ import io
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow as pa
 from streamtight.errors import InputError
 from streamtight.program.fork_join import HEARTBEAT, Block, ForkJoin
 from streamtight.program.tags import Bucket, Tags, Values, share_hash
-from streamtight.stream.event import Event, Kind, trusted_events, without_annotation, without_none
+from streamtight.stream.event import Event, Kind, trusted_events, with_one_nan, without_annotation, without_none
 
 KIND = "kind"
 """The column that says of which kind a row is, where a stream has several."""
@@ -106,8 +106,8 @@ def _array(kind: Kind, name: str, column: pa.Array) -> Any:
             came=f"{column.null_count} nulls",
             hint=f"Kind({kind.name!r}, {name}=... | None)",
         )
-    if plain is float and pa.types.is_integer(column.type):
-        column = column.cast(pa.float64())
+    if plain is float and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        column = _cast(column, pa.float64(), kind, name)
     fits = plain not in _FAST or _FAST[plain](column.type)
     if plain is str:
         fits = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
@@ -115,13 +115,32 @@ def _array(kind: Kind, name: str, column: pa.Array) -> Any:
         raise InputError(
             f"column {name!r} of {kind.name}", needed=f"{plain.__name__}", came=str(column.type), hint="a cast"
         )
-    if plain is datetime and pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        return [each and each.astimezone().replace(tzinfo=None) for each in column.to_pylist()]
-    if column.null_count or plain not in _FAST:
-        return column.to_pylist()
     if plain is int:
-        column = column.cast(pa.int64())
+        column = _cast(column, pa.int64(), kind, name)
+    if column.null_count or plain not in _FAST:
+        return _values_of(column)
     return column.to_numpy(zero_copy_only=False)
+
+
+def _cast(column: pa.Array, type_: pa.DataType, kind: Kind, name: str) -> pa.Array:
+    try:
+        return column.cast(type_)
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"column {name!r} of {kind.name}", needed=f"values that are {type_}", came=str(error), hint="another type"
+        ) from error
+
+
+def _values_of(column: pa.Array) -> list[Any]:
+    """The values of a column as events have them: times without a zone are local, and there is one NaN."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz))  # finer ones come as objects of pandas
+        if column.type.tz is not None:
+            return [each and each.astimezone().replace(tzinfo=None) for each in column.to_pylist()]
+    if pa.types.is_floating(column.type):
+        return list(map(with_one_nan, column.to_pylist()))
+    listed: list[Any] = column.to_pylist()
+    return listed
 
 
 # -- batches of a stream -----------------------------------------------------------------------------------------
@@ -274,7 +293,7 @@ def _among(column: pa.Array, values: Values) -> np.ndarray[Any, Any]:
     if values is None:
         return np.ones(len(column), dtype=bool)
     encoded = column.dictionary_encode(null_encoding="encode")
-    distinct = encoded.dictionary.to_pylist()
+    distinct = _values_of(encoded.dictionary)
     if isinstance(values, Bucket):
         known = [share_hash(value) % values.of == values.index for value in distinct]
     else:
@@ -314,23 +333,25 @@ class Outputs:
                 came=", ".join(columns),
                 hint=f"emit.block({kind.name}, {', '.join(f'{name}=...' for name in schema.names)})",
             )
-        batch = pa.RecordBatch.from_arrays([_values(columns[f.name], f.type) for f in schema], schema=schema)
-        self._keep(kind, batch)
+        self._keep(kind, schema, [columns[name] for name in schema.names])
 
     def pack(self, *, from_: int = 1) -> None:
         """Make columns of the events that wait, if there are so many: the collector of garbage goes through objects."""
         if len(self._events) < from_:
             return
+        if not all(isinstance(event, Event) for event in self._events):
+            wrong = next(event for event in self._events if not isinstance(event, Event))
+            raise InputError("emit(...)", needed="an event", came=repr(wrong)[:200], hint="emit(Total(...))")
         kinds = dict.fromkeys(map(_KIND_OF, self._events))
         for kind in kinds:
             events = self._events if len(kinds) == 1 else [event for event in self._events if event[0] is kind]
             schema = self._schema(kind, "emit")
-            columns = list(zip(*events, strict=True))[1:]
-            arrays = [_values(column, f.type) for column, f in zip(columns, schema, strict=True)]
-            self._keep(kind, pa.RecordBatch.from_arrays(arrays, schema=schema))
+            self._keep(kind, schema, list(zip(*events, strict=True))[1:])
         self._events.clear()
 
-    def _keep(self, kind: Kind, batch: pa.RecordBatch) -> None:
+    def _keep(self, kind: Kind, schema: pa.Schema, columns: Sequence[Any]) -> None:
+        arrays = [_packable(kind, field, column) for field, column in zip(schema, columns, strict=True)]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         if batch.num_rows:
             self._pieces.append((kind.name, _packed(batch)))
             self._packed += batch.num_rows
@@ -354,10 +375,27 @@ class Outputs:
         return self._schemas[kind]
 
 
-def _values(column: Any, type_: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(type_) and type_.tz is not None and not isinstance(column, np.ndarray):
-        column = [each and each.astimezone(UTC) for each in column]  # events have local times without a zone
-    return pa.array(column, type=type_)
+def _packable(kind: Kind, field: pa.Field, column: Any) -> pa.Array:
+    if pa.types.is_timestamp(field.type) and field.type.tz is not None:  # events have local times without a zone
+        column = column.astype("datetime64[us]").tolist() if isinstance(column, np.ndarray) else column
+        column = [each and each.astimezone(UTC) for each in column]
+    try:
+        packed = pa.array(column, type=field.type)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"an output of {kind.name}",
+            needed=f"{field.name}: {field.type}",
+            came=str(error),
+            hint="another type of field",
+        ) from error
+    if packed.null_count and not without_none(kind.fields[field.name])[1]:
+        raise InputError(
+            f"an output of {kind.name}",
+            needed=f"a value of {field.name} in every row",
+            came=f"{packed.null_count} without one",
+            hint=f"Kind({kind.name!r}, {field.name}=... | None)",
+        )
+    return packed
 
 
 def _packed(batch: pa.RecordBatch) -> bytes:

@@ -54,11 +54,11 @@ from streamtight.method.parallelize.laws import (
     Asked,
     Broken,
     Calls,
-    FewEvents,
+    Result,
     Run,
     Unclear,
-    copied,
     lines_of,
+    ran,
     same_outputs,
 )
 from streamtight.method.parallelize.wires import (
@@ -72,7 +72,7 @@ from streamtight.method.parallelize.wires import (
     smaller,
     with_imports,
 )
-from streamtight.program.fork_join import ForkJoin, StateType
+from streamtight.program.fork_join import ForkJoin
 from streamtight.program.functions import constants_of, texts_of, why_unclear, why_varies
 from streamtight.solver.ask import Budget
 from streamtight.solver.fork_join import Proof, is_consistent
@@ -219,6 +219,7 @@ def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()
     trial = _Trial(Asked(Calls(program)))
     inputs = _inputs(program, near)
     run, drawing = Run(program, trial.asked), Drawing(program, random.Random(seed))
+    differing: tuple[Broken, Diagram] | None = None
     try:
         for trace in inputs.traces(cases, seed):
             trial.cases += 1
@@ -226,9 +227,13 @@ def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()
             for number in range(1 + DIAGRAMS):  # in sequence first: that shows whether the relation is one
                 diagram = drawing.diagram(events) if number else tuple(events)
                 broken = run.broken(diagram)
-                if broken is not None:
+                if broken is not None and broken.finding == "OUTPUTS_DIFFER":  # a law that is broken tells more
+                    differing = differing or (broken, diagram)
+                elif broken is not None:
                     trial.found = _Search(program, inputs, seed).shown(broken, diagram)
                     return trial
+        if differing is not None:
+            trial.found = _Search(program, inputs, seed).shown(*differing)
     except Unclear as error:
         trial.unclear = str(error)
     return trial
@@ -308,7 +313,7 @@ class _Search:
             if varies is not None:
                 raise Unclear(varies)
         broken = next((each for each in again if each is not None and each.finding == finding), broken)
-        visible = self._visible(diagram) if finding in LAWS else None
+        visible = self._visible(diagram) if finding in LAWS else small if finding == "OUTPUTS_DIFFER" else None
         if visible is not None:
             return self._of_outputs(visible)
         law, seen = broken.explanation, "; the states differ, but no output showed it" if finding in LAWS else ""
@@ -324,22 +329,23 @@ class _Search:
     def _of_outputs(self, diagram: Diagram) -> Counterexample:
         """The sequential run beside one by workers."""
         broken, again = self._broken(diagram), [self._both(diagram) for _ in range(RERUNS)]
-        assert broken is not None  # noqa: S101 - what `_visible` made sure of
+        assert broken is not None  # noqa: S101 - what its callers made sure of
         steps: list[tuple[str, str, str, str]] = []
-        expected = _outputs_in_sequence(self._program, diagram)
-        actual = _outputs_of(self._program, diagram, steps)
-        told = [lines_of(each, ", ") or "nothing" for each in (expected or (), actual or ())]
+        expected = ran(self._program, tuple(in_sequence(self._program, diagram)))
+        actual = ran(self._program, diagram, steps=steps)
+        told = [lines_of(each.outputs, ", ") or "nothing" for each in (expected, actual)]
+        told[1] = f"an exception, {actual.raised}" if actual.raised is not None else told[1]
         return Counterexample(
             finding=broken.finding,
             explanation=f"{broken.explanation}; in sequence the outputs are {told[0]}, on several workers {told[1]}"
             if has_fork(diagram)
             else f"{broken.explanation}; in the order of time the outputs are {told[0]}, in another order {told[1]}",
-            expected=expected,
-            actual=actual,
+            expected=expected.outputs,
+            actual=actual.outputs,
             table=Table(("wire", "what", "state", "output"), tuple(steps), "a run, step by step"),
             replay=code_of(self._program, diagram),
             reruns=RERUNS,
-            failing_reruns=sum(each is not None and not same_outputs(*each) for each in again),
+            failing_reruns=sum(not _same(*each) for each in again),
         )
 
     def _visible(self, diagram: Diagram) -> Diagram | None:
@@ -356,12 +362,12 @@ class _Search:
         return None
 
     def _is_visible(self, diagram: Diagram) -> bool:
-        both = self._both(diagram)
-        return both is not None and not same_outputs(*both) and self._finding(diagram) in LAWS
+        one, other = self._both(diagram)
+        has_outputs = one.raised is None and other.raised is None
+        return has_outputs and not _same(one, other) and self._finding(diagram) in LAWS
 
-    def _both(self, diagram: Diagram) -> tuple[tuple[Event, ...], tuple[Event, ...]] | None:
-        one, other = _outputs_in_sequence(self._program, diagram), _outputs_of(self._program, diagram)
-        return None if one is None or other is None else (one, other)
+    def _both(self, diagram: Diagram) -> tuple[Result, Result]:
+        return ran(self._program, tuple(in_sequence(self._program, diagram))), ran(self._program, diagram)
 
     def _finding(self, diagram: Diagram) -> str | None:
         broken = self._broken(diagram)
@@ -392,42 +398,10 @@ def _is_possible(program: ForkJoin, diagram: Diagram) -> bool:
         return True
 
 
+def _same(one: Result, other: Result) -> bool:
+    return one.raised == other.raised and same_outputs(one.outputs, other.outputs)
+
+
 def _outputs_differ(broken: Broken) -> bool:
     """Whether the two results that broke the law have outputs or exceptions in them."""
     return any(" with " in result or "an exception" in result for _, result in broken.rows[-2:])
-
-
-def _outputs_in_sequence(program: ForkJoin, diagram: Diagram) -> tuple[Event, ...] | None:
-    return _outputs_of(program, tuple(in_sequence(program, diagram)))
-
-
-def _outputs_of(
-    program: ForkJoin, diagram: Diagram, steps: list[tuple[str, str, str, str]] | None = None
-) -> tuple[Event, ...] | None:
-    """The outputs of a run by workers; None if something raises. Its steps are noted: wire, what, state, output."""
-    out = FewEvents()
-    noted = [] if steps is None else steps
-
-    def wire(name: str, type_: StateType, state: Any, items: Diagram) -> Any:
-        for item in items:
-            if isinstance(item, Event):
-                before = len(out)
-                state = program.update_of(type_)(state, item, out.append)
-                noted.append((name, repr(item), repr(state), lines_of(out[before:])))
-                continue
-            branch, names = item.branch, [f"{name}{side}" for side in (".left", ".right")]
-            names = [each.removeprefix("root.") for each in names]
-            left, right = map(copied, program.fork_of(branch)(state, *item.tags))
-            told = f"{branch.fork} for {item.tags[0]} and {item.tags[1]}"
-            noted.append((name, told, f"{left!r} and {right!r}", ""))
-            left = wire(names[0], branch.left, left, item.sides[0])
-            right = wire(names[1], branch.right, right, item.sides[1])
-            state = program.join_of(branch)(left, right)
-            noted.append((name, branch.join, repr(state), ""))
-        return state
-
-    try:
-        wire("root", program.state_types[0], copied(program.init()), diagram)
-    except Exception:  # the border of user code; counted where it is called to be compared
-        return None
-    return tuple(out)

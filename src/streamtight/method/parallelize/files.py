@@ -28,6 +28,13 @@ class Files:
     @classmethod
     def at(cls, stream: str, where: Any) -> Files:
         """The files of a path, a folder (in the order of their names), a pattern, or several of these."""
+        if not isinstance(where, (str, os.PathLike, list, tuple)):
+            raise InputError(
+                f"stream {stream!r}",
+                needed="a DataFrame or paths of files",
+                came=repr(where)[:80],
+                hint="'values.parquet'",
+            )
         paths = [
             path for each in ([where] if isinstance(where, (str, os.PathLike)) else where) for path in _listed(each)
         ]
@@ -55,14 +62,37 @@ class Files:
             mine = [group for group in range(count) if (before + group) % lanes == lane]
             before += count
             if mine:
-                yield from _opened(path).iter_batches(batch_size=_ROWS, row_groups=mine)
+                file = _opened(path)
+                instants = _int96_columns(file)
+                for batch in file.iter_batches(batch_size=_ROWS, row_groups=mine):
+                    yield batch if not instants else _with_zone(batch, instants)
+
+    def type_of(self, column: str) -> pa.DataType | None:
+        """The type of a column; None if there is none."""
+        file = _opened(self.paths[0])
+        if column not in file.schema_arrow.names:
+            return None
+        zone = "UTC" if column in _int96_columns(file) else None
+        return pa.timestamp("us", zone) if zone else file.schema_arrow.field(column).type
 
 
 def _opened(path: str) -> pyarrow.parquet.ParquetFile:
-    if "://" not in path:
-        return pyarrow.parquet.ParquetFile(path)
-    system, inside = pyarrow.fs.FileSystem.from_uri(path)
-    return pyarrow.parquet.ParquetFile(inside, filesystem=system)
+    system, inside = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
+    return pyarrow.parquet.ParquetFile(inside, filesystem=system, coerce_int96_timestamp_unit="us")
+
+
+def _int96_columns(file: pyarrow.parquet.ParquetFile) -> frozenset[str]:
+    """The columns of the old type for times, in which Spark writes instants; the file does not say so."""
+    columns = (file.schema.column(place) for place in range(len(file.schema)))
+    return frozenset(column.name for column in columns if column.physical_type == "INT96")
+
+
+def _with_zone(batch: pa.RecordBatch, instants: frozenset[str]) -> pa.RecordBatch:
+    columns = {
+        name: column.cast(pa.timestamp("us", "UTC")) if name in instants else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def _listed(where: Any) -> Sequence[str]:

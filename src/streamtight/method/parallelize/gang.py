@@ -27,13 +27,13 @@ from multiprocessing.connection import Client, Connection, Listener, answer_chal
 from typing import Any
 
 from streamtight.errors import StreamtightError
-from streamtight.method.parallelize.inner import Keyed, lead_all, leaders
+from streamtight.method.parallelize.inner import Keyed, Over, lead_all, leaders
 from streamtight.method.parallelize.leaf import ancestors, packed_keys, uncertain, unpacked_keys
 from streamtight.program.fork_join import Key, State
 from streamtight.program.plan import Plan, Worker
 from streamtight.stream.event import Event
 
-_STATE, _LAST, _FAILED, _STOP, _DONE = b"s", b"l", b"f", b"x", b"d"
+_START, _STATE, _LAST, _FAILED, _STOP, _DONE = b"b", b"s", b"l", b"f", b"x", b"d"
 _PATIENCE = 60.0
 """How many seconds the first leaf waits for the others."""
 
@@ -54,7 +54,31 @@ class Raised:
     def by(cls, error: BaseException) -> Raised:
         """What this error says."""
         ours = error if isinstance(error, StreamtightError) else None
+        try:
+            pickle.dumps(ours)
+        except Exception:  # it holds what cannot be sent; its words can
+            ours = None
         return cls(ours, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
+
+
+class Lost(Exception):
+    """The other side of a connection is gone. User code may raise what connections raise, so this is told apart."""
+
+
+@contextlib.contextmanager
+def _or_lost() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise Lost(str(error)) from error
+
+
+Pack = Callable[[State], bytes]
+
+
+def packed_plainly(state: State) -> bytes:
+    """The bytes of a state."""
+    return pickle.dumps(state, 5)
 
 
 # -- a leaf's side -----------------------------------------------------------------------------------------------
@@ -67,23 +91,26 @@ class Stopped(Exception):
 class Member:
     """A leaf's connection to the driver."""
 
-    def __init__(self, address: tuple[str, int], key: bytes, leaf: int) -> None:
-        self._connection = Client(address, authkey=key)
-        _without_delay(self._connection)
-        self._connection.send(leaf)
-        start = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - from the driver, which knows the key
-        self.state: State = start[0]
+    def __init__(self, address: tuple[str, int], key: bytes, leaf: int, pack: Pack = packed_plainly) -> None:
+        """pack   makes bytes of a state"""
+        self._pack = pack
+        with _or_lost():
+            self._connection = Client(address, authkey=key)
+            _without_delay(self._connection)
+            self._connection.send(leaf)
+        start = self._reply()
+        self.state: State = pickle.loads(start[0])  # noqa: S301 - from the driver, which knows the key
         events = itertools.repeat(None) if start[2] is None else start[2]
         self.syncs: Iterator[tuple[Key, Event | None]] = zip(unpacked_keys(start[1]), events, strict=False)
 
     def exchange(self, state: State) -> State:
         """The state with which to go on after an event above."""
-        self._connection.send_bytes(_STATE + pickle.dumps(state, 5))
-        return self._reply()
+        self._send(_STATE, self._pack(state))
+        return pickle.loads(self._reply())  # noqa: S301 - from the driver, which knows the key
 
     def finish(self, state: State) -> Pieces:
         """Hand in the last state; gives what the workers on the driver have emitted, if this leaf is to carry it."""
-        self._connection.send_bytes(_LAST + pickle.dumps(state, 5))
+        self._send(_LAST, self._pack(state))
         pieces: Pieces = self._reply()
         return pieces
 
@@ -97,11 +124,17 @@ class Member:
         """End the connection."""
         self._connection.close()
 
+    def _send(self, what: bytes, content: bytes) -> None:
+        with _or_lost():
+            self._connection.send_bytes(what + content)
+
     def _reply(self) -> Any:
-        message = self._connection.recv_bytes()
+        with _or_lost():
+            message = self._connection.recv_bytes()
         if message[:1] == _STOP:
             raise Stopped
-        return pickle.loads(memoryview(message)[1:])  # noqa: S301 - from the driver, which knows the key
+        content = memoryview(message)[1:]
+        return content if message[:1] == _STATE else pickle.loads(content)  # noqa: S301 - from the driver
 
 
 def _without_delay(connection: Connection) -> None:
@@ -115,34 +148,40 @@ def _without_delay(connection: Connection) -> None:
 
 
 class _Line:
-    """The driver's connection to a leaf."""
+    """The driver's connection to a leaf. With the first state it sends where the events above are."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, pack: Pack, above: Keyed, with_events: bool) -> None:
+        self._connection, self._pack, self._above = connection, pack, above
+        self._with_events = with_events
+        self.send: Callable[[State], None] = self._send_first
 
-    def start(self, state: State, above: Keyed, with_events: bool) -> None:
-        events = [event for _, event in above] if with_events else None
-        self._connection.send_bytes(pickle.dumps((state, packed_keys([key for key, _ in above]), events), 5))
+    def _send_first(self, state: State) -> None:
+        self.send = self._send_state
+        events = [event for _, event in self._above] if self._with_events else None
+        start = (self._pack(state), packed_keys([key for key, _ in self._above]), events)
+        self._send(_START, pickle.dumps(start, 5))
+
+    def _send_state(self, state: State) -> None:
+        self._send(_STATE, self._pack(state))
 
     def receive(self) -> State:
-        message = self._connection.recv_bytes()
+        with _or_lost():
+            message = self._connection.recv_bytes()
         content = pickle.loads(memoryview(message)[1:])  # noqa: S301 - from a leaf that knows the key
         if message[:1] == _FAILED:
             raise _Reported(content)
         return content
 
-    def send(self, state: State) -> None:
-        self._connection.send_bytes(_STATE + pickle.dumps(state, 5))
-
     def done(self, pieces: Pieces) -> None:
-        self._connection.send_bytes(_DONE + pickle.dumps(pieces, 5))
+        self._send(_DONE, pickle.dumps(pieces, 5))
 
     def stop(self) -> None:
-        with contextlib.suppress(OSError):
-            self._connection.send_bytes(_STOP)
+        with contextlib.suppress(Lost):
+            self._send(_STOP, b"")
 
-    def close(self) -> None:
-        self._connection.close()
+    def _send(self, what: bytes, content: bytes) -> None:
+        with _or_lost():
+            self._connection.send_bytes(what + content)
 
 
 class _Reported(Exception):
@@ -151,19 +190,6 @@ class _Reported(Exception):
     def __init__(self, raised: Raised) -> None:
         super().__init__(raised.text)
         self.raised = raised
-
-
-class _Begin:
-    """A leaf's line where the first state is sent together with the events above: later ones are plain."""
-
-    def __init__(self, line: _Line, above: Keyed, with_events: bool) -> None:
-        self._line, self._above, self._with_events = line, above, with_events
-        self.send: Callable[[State], None] = self._first
-        self.receive = line.receive
-
-    def _first(self, state: State) -> None:
-        self.send = self._line.send
-        self._line.start(state, self._above, self._with_events)
 
 
 class Gang:
@@ -181,7 +207,10 @@ class Gang:
         *,
         host: str = "127.0.0.1",
         bind: str | None = None,
+        pack: Pack = packed_plainly,
     ) -> None:
+        self._pack = pack
+        self._greeted: set[Connection] = set()
         self._plan, self._first, self._events, self._outputs = plan, state, events, outputs
         self._leaves = plan.leaves
         self._above: list[tuple[Keyed, bool]] = []
@@ -217,6 +246,7 @@ class Gang:
             socket.create_connection(self._listener.address, timeout=1).close()
         self._listener.close()
         self._arrivals.put(_CLOSED)
+        _shut_all(dict(enumerate(list(self._greeted))))  # those who came and said nothing
         for thread in self._threads:
             thread.join(timeout=5)
 
@@ -232,6 +262,7 @@ class Gang:
             threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
 
     def _greet(self, connection: Connection) -> None:
+        self._greeted.add(connection)
         try:
             deliver_challenge(connection, self.key)
             answer_challenge(connection, self.key)
@@ -239,6 +270,8 @@ class Gang:
             self._arrivals.put((connection.recv(), connection))
         except Exception:  # not one of ours: whatever it sent, it is not listened to
             connection.close()
+        finally:
+            self._greeted.discard(connection)
 
     def _manage(self) -> None:
         here: dict[int, Connection] = {}
@@ -283,15 +316,14 @@ class Gang:
         return None if early is _OVER else early
 
     def _lead(self, connections: Mapping[int, Connection], over: threading.Event) -> None:
-        lines = [_Line(connections[place]) for place in range(len(self._leaves))]
-        begins = {
-            leaf: _Begin(line, *above) for leaf, line, above in zip(self._leaves, lines, self._above, strict=True)
-        }
+        lines = [_Line(connections[place], self._pack, *above) for place, above in enumerate(self._above)]
+        by_leaf = dict(zip(self._leaves, lines, strict=True))
         emit, taken = self._outputs()
 
         def failed(error: BaseException) -> None:
-            if isinstance(error, (EOFError, OSError)):  # a leaf is gone
+            if isinstance(error, Lost):
                 _shut_all(connections)
+            if isinstance(error, (Lost, Over)):
                 return
             if self.raised is None:
                 self.raised = error.raised if isinstance(error, _Reported) else Raised.by(error)
@@ -302,7 +334,7 @@ class Gang:
         try:
             state = pickle.loads(self._first)  # noqa: S301 - packed by this very process
             emits = dict.fromkeys(leaders(self._plan), emit)
-            self.state = lead_all(self._plan, state, self._events, begins.__getitem__, emits, failed)
+            self.state = lead_all(self._plan, state, self._events, by_leaf.__getitem__, emits, failed)
             pieces = taken()
             for place, line in enumerate(lines):
                 line.done([] if place else pieces)

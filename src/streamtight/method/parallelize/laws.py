@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import pickletools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamtight.errors import DependenceError, StreamtightError
-from streamtight.method.parallelize.wires import Diagram, Forked, events_of, tags_code, update_code
+from streamtight.method.parallelize.wires import Diagram, Forked, events_of, in_sequence, tags_code, update_code
 from streamtight.program.fork_join import Block, Branch, ForkJoin, StateType, same_value
 from streamtight.program.tags import bare
 from streamtight.stream.event import Event, Kind, without_annotation, without_none
@@ -216,7 +217,7 @@ class Calls:
 
 def copied(state: Any) -> Any:
     """A state as it comes to another process."""
-    if _cannot_change(state):
+    if state is None or isinstance(state, bool):  # which are the same object everywhere
         return state
     try:
         return pickle.loads(pickle.dumps(state))  # noqa: S301 - what was just written
@@ -224,13 +225,6 @@ def copied(state: Any) -> Any:
         told = f"{type(error).__name__}: {error}"
         explanation = f"a state cannot be sent to another process: {state!r}, {told}"
         raise Broken("STATE_NOT_PICKLED", explanation, [("state", repr(state)), ("pickle", told)], []) from error
-
-
-def _cannot_change(state: Any) -> bool:
-    """Whether it is made of values that nobody can change and that are always sent as they are."""
-    if type(state) is tuple:
-        return all(map(_cannot_change, state))
-    return state is None or type(state) in (int, float, str, bool)
 
 
 def _pickled(code: str) -> str:
@@ -301,6 +295,63 @@ def _column(kind: Kind, name: str, values: list[Any]) -> Any:
     return values if dtype is None or None in values else numpy.array(values, dtype=dtype)
 
 
+def ran(
+    program: ForkJoin,
+    diagram: Diagram,
+    *,
+    steps: list[tuple[str, str, str, str]] | None = None,
+    states: list[Any] | None = None,
+    is_sent: bool = False,
+) -> Result:
+    """What a run by workers gives. Its steps are noted: wire, what, state, output; and copies of its states.
+
+    is_sent   whether states are sent to another process after each update, too, not only where workers fork
+    """
+    out = FewEvents()
+
+    def note(name: str, what: str, shown: str, state: Any, before: int) -> None:
+        if steps is not None:
+            steps.append((name, what, shown, lines_of(out[before:])))
+        if states is not None:
+            states.append(copied(state))
+
+    def wire(name: str, type_: StateType, state: Any, items: Diagram) -> Any:
+        for item in items:
+            before = len(out)
+            if isinstance(item, Event):
+                state = program.update_of(type_)(state, item, out.append)
+                state = copied(state) if is_sent else state
+                note(name, repr(item), repr(state), state, before)
+                continue
+            branch, names = item.branch, [f"{name}{side}" for side in (".left", ".right")]
+            names = [each.removeprefix("root.") for each in names]
+            left, right = map(copied, program.fork_of(branch)(state, *item.tags))
+            told = f"{branch.fork} for {item.tags[0]} and {item.tags[1]}"
+            note(name, told, f"{left!r} and {right!r}", (left, right), before)
+            left = wire(names[0], branch.left, left, item.sides[0])
+            right = wire(names[1], branch.right, right, item.sides[1])
+            state = program.join_of(branch)(copied(left), copied(right))
+            note(name, branch.join, repr(state), state, len(out))
+        return state
+
+    try:
+        return Result(wire("root", program.state_types[0], copied(program.init()), diagram), tuple(out))
+    except Broken:
+        raise
+    except Exception as error:  # the border of user code
+        return Result(outputs=tuple(out), raised=f"{type(error).__name__}: {error}")
+
+
+def _may_be_rounded(state: Any) -> bool:
+    """Whether there are numbers in it that may have lost their last digits."""
+    for _, value, _ in pickletools.genops(pickle.dumps(state)):
+        if isinstance(value, float) and not (value.is_integer() and abs(value) < 2**53):
+            return True
+        if isinstance(value, str) and value.partition(".")[0] in ("numpy", "decimal"):  # where its class is from
+            return True
+    return False
+
+
 def lines_of(events: Sequence[Any], between: str = "\n") -> str:
     """Events as text."""
     return between.join(map(repr, events))
@@ -331,6 +382,7 @@ class Run:
         """The first law that is broken on the way."""
         try:
             self._whole(diagram)
+            self._require_same_outputs(diagram)
         except Broken as broken:
             return broken
         return None
@@ -338,6 +390,7 @@ class Run:
     def _whole(self, diagram: Diagram) -> None:
         if not any(isinstance(item, Forked) for item in diagram):  # the same events are run with forks, too
             self._require_relation(events_of(diagram))
+            self._require_no_kept_object(in_sequence(self._program, diagram))
         start = self._calls.init().state
         self._asked.runs += 1
         self._wire(self._program.state_types[0], start, diagram)
@@ -525,6 +578,54 @@ class Run:
                     "print(program.init())",
                 ],
             )
+
+    def _require_same_outputs(self, diagram: Diagram) -> None:
+        """That workers give what the sequential program gives: `update` may tell apart what counts as one state."""
+        sequence = tuple(in_sequence(self._program, diagram))
+        expected = ran(self._program, sequence)
+        if expected.raised is not None or diagram == sequence:
+            return
+        actual = ran(self._program, diagram)
+        if actual.raised is None and same_outputs(expected.outputs, actual.outputs):
+            return
+        states: list[Any] = []
+        for each in (sequence, diagram):
+            ran(self._program, each, states=states)
+        if any(map(_may_be_rounded, states)):
+            return
+        told = lines_of(expected.outputs, ", ") or "nothing"
+        came = f"an exception, {actual.raised}" if actual.raised else lines_of(actual.outputs, ", ") or "nothing"
+        raise Broken(
+            "OUTPUTS_DIFFER",
+            "no law is broken as far as same_state tells, but update tells states apart that count as the same",
+            [("in sequence", told), ("on several workers", came)],
+            [],
+        )
+
+    def _require_no_kept_object(self, events: Sequence[Event]) -> None:
+        """That it makes no difference whether states are sent between two events."""
+        sent = ran(self._program, tuple(events), is_sent=True)
+        kept = ran(self._program, tuple(events))
+        both_raise = sent.raised is not None and kept.raised is not None
+        if both_raise or (sent.raised == kept.raised and same_outputs(sent.outputs, kept.outputs)):
+            return
+        told = [each.raised or lines_of(each.outputs, ", ") or "nothing" for each in (kept, sent)]
+        raise Broken(
+            "NOT_A_FUNCTION",
+            f"the outputs are {told[0]}, and {told[1]} if states are sent to another process in between: update gives "
+            "back an object that it keeps and changes later, or asks which object its state is",
+            [("events", lines_of(events)), ("outputs", told[0]), ("outputs, if states are sent", told[1])],
+            [
+                "import pickle",
+                f"events = [{lines_of(events, ', ')}]",
+                "out = []",
+                "state = program.init()",
+                f"for event in events:\n    state = {update_code(self._program, self._program.state_types[0])}"
+                "(pickle.loads(pickle.dumps(state)), event, out.append)",
+                "print(out)",
+                "print(program.run(events))",
+            ],
+        )
 
     def _require_relation(self, events: Sequence[Event]) -> None:
         """That the dependence is symmetric and looks at tags only."""

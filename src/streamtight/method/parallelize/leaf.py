@@ -117,7 +117,7 @@ class _Queue:
         while self.rows:
             first = self.rows[0]
             stop = len(first)
-            if not first.ticks[-1] < bound[0]:
+            if bound[0] != END[0] and not first.ticks[-1] < bound[0]:  # a time may be infinite, the end is beyond it
                 stop = int(first.ticks.searchsorted(bound[0], side=side))  # type: ignore[call-overload]
             if stop > self.start:
                 yield first.slice(self.start, stop)
@@ -127,9 +127,15 @@ class _Queue:
             self.rows.popleft()
             self.start = 0
 
-    def next_tick(self) -> Any:
-        """The time of the first row that waits; None if there is none."""
-        return self.rows[0].ticks[self.start] if self.rows else None
+    def at_tick(self, tick: Any) -> Iterator[Event]:
+        """The first events that wait, if their time is this one."""
+        start = self.start
+        for rows in self.rows:
+            stop = int(rows.ticks.searchsorted(tick, side="right"))
+            if stop <= start or rows.ticks[start] != tick:
+                return
+            yield from rows.slice(start, stop).events()
+            start = 0
 
 
 class Leaf:
@@ -248,10 +254,8 @@ class Leaf:
         if event is None or not uncertain:
             return
         for queue in self._queues:
-            if (key[1:], queue.share) in uncertain and queue.next_tick() == key[0]:
-                alike = queue.rows[0].slice(queue.start, len(queue.rows[0]))
-                stop = int(alike.ticks.searchsorted(key[0], side="right"))
-                for each in alike.slice(0, stop).events():
+            if (key[1:], queue.share) in uncertain:
+                for each in queue.at_tick(key[0]):
                     if self._program.depends.depends(event, each):
                         raise same_time(queue.share.stream, key, event, each)
 

@@ -229,7 +229,7 @@ class Group(Counted):
         refuse("compares or calculates with a group")
 
     __str__ = __repr__
-    __format__ = __len__ = __length_hint__ = __reversed__ = __setitem__ = __delitem__ = _not_known
+    __len__ = __length_hint__ = __reversed__ = __setitem__ = __delitem__ = _not_known
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _not_known
     __add__ = __radd__ = __iadd__ = __mul__ = __rmul__ = __imul__ = __mod__ = __rmod__ = _not_known
     __sub__ = __rsub__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _not_known

@@ -29,6 +29,7 @@ class UnknownEvents(StandIn):
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
+        self.told = repr(kind)  # with its fields: two kinds may have one name
 
     def __call__(self, *values: Any, **fields: Any) -> Any:
         kind = self._kind
@@ -62,12 +63,13 @@ def event_of(row: tuple[Any, ...], kind: Kind) -> Any:
 
 
 def row_of(event: Any) -> tuple[Any, ...]:
-    """The name of its kind and the values of an event, whether they are known or not."""
+    """Its kind, as text, and the values of an event, whether they are known or not."""
     if isinstance(event, Event):
-        return (event.kind.name, *event[1:])
-    if not dataclasses.is_dataclass(event):
+        return (repr(event.kind), *event[1:])
+    kind = getattr(type(event), "kind", None)
+    if not isinstance(kind, UnknownEvents):
         refuse(f"emits a {type(event).__name__}, which is no event")
-    return (type(event).__name__, *(getattr(event, field.name) for field in dataclasses.fields(event)))
+    return (kind.told, *(getattr(event, field.name) for field in dataclasses.fields(event)))
 
 
 def holds_event(value: Any) -> bool:

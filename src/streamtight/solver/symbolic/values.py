@@ -36,6 +36,18 @@ _OF_BUILTIN = (type(None), str, bytes, tuple, list, dict, set, frozenset, range)
 class StandIn:
     """What takes the place of a value that a function reaches, and is no symbolic value itself."""
 
+    def __repr__(self) -> str:
+        return self._shown() if exploring else object.__repr__(self)
+
+    def __str__(self) -> str:
+        return self._shown() if exploring else object.__repr__(self)
+
+    def __format__(self, spec: str) -> str:
+        return self._shown() if exploring else format(object.__repr__(self), spec)
+
+    def _shown(self) -> NoReturn:
+        refuse("makes text of what is not known while it is read")
+
 
 class Counted(StandIn):
     """What takes the place of a list, of which the length is known."""
