@@ -94,7 +94,8 @@ def run_gang(
         made = Listed()
         return made, made.taken
 
-    gang = Gang(plan, state or pickle.dumps(plan.program.init()), events, outputs)
+    host = chance.choice([None, "127.0.0.1"])
+    gang = Gang(plan, state or pickle.dumps(plan.program.init()), events, outputs, host=host)
     task = LeafTask(plan, gang.address, gang.key, files, frozenset() if as_files else frozenset(streams), {})
     try:
         for attempt in range(lost + 1):

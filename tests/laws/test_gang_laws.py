@@ -150,7 +150,7 @@ def test_an_infinite_time_is_a_time_like_any_other(as_files: bool) -> None:
 
 
 def test_a_stranger_who_says_nothing_disturbs_nobody() -> None:
-    made = Gang(plan_of(Windows()), pickle.dumps(0), {}, lambda: (print, list))
+    made = Gang(plan_of(Windows()), pickle.dumps(0), {}, lambda: (print, list), host="127.0.0.1")
     silent = socket.create_connection(made.address)
     loud = socket.create_connection(made.address)
     loud.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)

@@ -416,7 +416,7 @@ def _time_type(kind: Kind, field: str) -> Any:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two values are equal but for the last digits of floats, also in tuples, lists, dicts, dataclasses, arrays.
+    """Whether two values are equal but for the last digits of floats, also in groups, dataclasses and arrays.
 
     >>> same_value((0.1 + 0.2, "a"), (0.3, "a"))
     True

@@ -94,6 +94,50 @@ def _constants(functions: Iterable[types.FunctionType]) -> Iterator[object]:
                 yield from constant if isinstance(constant, tuple) else (constant,)
 
 
+def values_known_to(functions: Iterable[types.FunctionType], owner: object = None) -> list[object]:
+    """The numbers and texts that functions may compare with: in their code, or named by it.
+
+    Those named are globals, captured variables, defaults and attributes of what these are, and of `owner`, whose
+    methods they are.
+
+    >>> LIMIT = 20
+    >>> values_known_to([lambda count: count < LIMIT or count == 99])
+    [99, 20]
+    """
+    found: list[object] = []
+    waiting, seen = list(functions), set()
+    while waiting:
+        for function, code in codes_of(waiting.pop(0)):
+            if code in seen:
+                continue
+            seen.add(code)
+            space = getattr(function, "__globals__", {})
+            named = [space[name] for name in code.co_names if name in space]
+            named += [*_cells(function).values(), *(function.__defaults__ or ())]
+            holders = [
+                each for each in (owner, *named) if each is not None and not isinstance(each, _NUMBERS_AND_TEXTS)
+            ]
+            parts = [inspect.getattr_static(each, name, None) for each in holders for name in code.co_names]
+            waiting += [each for each in parts if isinstance(each, types.FunctionType) and not _is_library(each)]
+            for value in (*code.co_consts[code.co_consts[:1] == (function.__doc__,) :], *named, *parts):
+                found += _numbers_and_texts(value)
+    return [value for _, value in dict.fromkeys((type(value), value) for value in found)]
+
+
+def _numbers_and_texts(value: object) -> Iterator[object]:
+    if type(value) in (int, float, str):
+        yield value
+    elif isinstance(value, (tuple, list, set, frozenset)) and len(value) <= _MOST_LISTED:
+        for each in sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value:
+            yield from _numbers_and_texts(each)
+    elif type(value) is dict and len(value) <= _MOST_LISTED:
+        yield from _numbers_and_texts((*value, *value.values()))
+
+
+_MOST_LISTED = 50
+"""Of longer lists, no value is likelier than any other."""
+
+
 def file_of(function: Function) -> tuple[str, int] | None:
     """The file and the line of a function."""
     code = getattr(bare(function), "__code__", None)

@@ -122,6 +122,20 @@ def generated(
     return Source(kinds, promise, f"generated {described}", True, generator.traces, generator.simpler)
 
 
+def generated_from(pools: Mapping[Kind, Mapping[str, Sequence[object]]], *, size: int | tuple[int, int] = 12) -> Source:
+    """Generated traces of these kinds, with the values to draw from for each field of each kind, whatever their names.
+
+    Fields that are given one and the same list get the same values in a trace, so that kinds can meet.
+
+    >>> Order = Kind("Order", size=int)
+    >>> [trace.events for trace in generated_from({Order: {"size": [7]}}, size=(2, 2)).traces(1, seed=0)]
+    [(Order(size=7), Order(size=7))]
+    """
+    kinds = tuple(pools)
+    generator = _Generator(kinds, ordered, _sizes(size), None, False, {}, pools)
+    return Source(kinds, ordered, f"generated {names(kinds)}", True, generator.traces, generator.simpler)
+
+
 def listed(what: Trace | Iterable[Trace] | Iterable[Event], *, upto: Dependence | None = None) -> Source:
     """Exactly these traces: one, several, or the events of one, which are `ordered` if nothing is said.
 
@@ -184,6 +198,7 @@ class _Generator:
     where: Predicate | None
     extremes: bool
     given: dict[str, FieldValues]
+    given_by_kind: Mapping[Kind, Mapping[str, Pool]] = field(default_factory=dict)
 
     def require_possible(self) -> None:
         """Raise now what would else be raised at the first trace."""
@@ -241,13 +256,17 @@ class _Generator:
     def pools(self, seed: int) -> Pools:
         """The values to draw from for this seed; fields of one name and type share them, so that kinds can meet."""
         given = {name: _pool(name, values, seed) for name, values in self.given.items()}
-        made: dict[tuple[str, FieldType], Pool] = {}
-        for kind in self.kinds:
-            for name, declared in kind.fields.items():
-                if (name, declared) not in made:
-                    values = given[name] if name in given else values_of(declared).pool(extremes=self.extremes)
-                    made[name, declared] = fitted(kind, name, values, "generated")
-        return {kind: tuple(made[field] for field in kind.fields.items()) for kind in self.kinds}
+        made: dict[tuple[str, FieldType, int | None], Pool] = {}
+
+        def pool(kind: Kind, name: str, declared: FieldType) -> Pool:
+            own = self.given_by_kind.get(kind, {}).get(name)
+            key = (name, declared, None if own is None else id(own))
+            if key not in made:
+                values = own or given.get(name) or values_of(declared).pool(extremes=self.extremes)
+                made[key] = fitted(kind, name, values, "generated")
+            return made[key]
+
+        return {kind: tuple(pool(kind, *each) for each in kind.fields.items()) for kind in self.kinds}
 
 
 _NONE_LEFT = object()

@@ -31,7 +31,7 @@ from streamtight.method.parallelize.columns import (
     pieces_of,
 )
 from streamtight.method.parallelize.files import Files
-from streamtight.method.parallelize.gang import Gang, Lost, Member, Raised, Stopped, packed_plainly
+from streamtight.method.parallelize.gang import Address, Gang, Lost, Member, Raised, Stopped, packed_plainly
 from streamtight.method.parallelize.leaf import (
     NO_SHARE,
     NO_STREAM,
@@ -333,7 +333,7 @@ class LeafTask:
     """What the task of a leaf does: called with its rows, it gives its outputs."""
 
     plan: Plan
-    address: tuple[str, int]
+    address: Address
     key: bytes
     files: Mapping[str, Files]
     frames: frozenset[str]
@@ -589,9 +589,12 @@ def _require_order(
 # -- where it runs -----------------------------------------------------------------------------------------------
 
 
-def _addresses(spark: SparkSession) -> tuple[str, str]:
-    """Where tasks find the driver, and where the driver listens."""
+def _addresses(spark: SparkSession) -> tuple[str | None, str | None]:
+    """Where tasks find the driver, and where the driver listens; None if they are on this machine."""
     conf = spark.sparkContext.getConf()
+    master = str(spark.sparkContext.master)
+    if master == "local" or master.startswith("local["):
+        return None, None
     host = conf.get("spark.driver.host") or "127.0.0.1"
     return host, conf.get("spark.driver.bindAddress") or host
 

@@ -39,12 +39,11 @@ join(left, update(right, event)) is 0, update(join(left, right), event) is 1
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -73,12 +72,12 @@ from streamtight.method.parallelize.wires import (
     with_imports,
 )
 from streamtight.program.fork_join import ForkJoin
-from streamtight.program.functions import constants_of, texts_of, why_unclear, why_varies
+from streamtight.program.functions import values_known_to, why_unclear, why_varies
 from streamtight.solver.ask import Budget
 from streamtight.solver.fork_join import Proof, is_consistent
 from streamtight.solver.reading import NOTHING_RAISES
 from streamtight.solver.symbolic.values import REAL_NUMBERS
-from streamtight.source.generate import Source, generated
+from streamtight.source.generate import Source, generated_from, plain_event
 from streamtight.source.values import simplicity, values_of
 from streamtight.stream.event import Event, Kind, without_annotation, without_none
 from streamtight.verdict import Counterexample, Outcome, Scope, Table, Verdict
@@ -87,6 +86,11 @@ Told = Callable[[str], None]
 
 SIZE = 12
 """How many events a generated input has, at most."""
+MOST_LIMIT, BEYOND = 64, 3
+"""A number up to this may be a limit of how much is kept; some inputs have so many events more."""
+MOST_KNOWN = 24
+"""How many of the numbers, and of the texts, that a program names are tried in events."""
+MOST_LETTERS = 24
 DIAGRAMS = 4
 """In how many ways each input is run."""
 RERUNS = 3
@@ -217,13 +221,15 @@ class _Trial:
 def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()) -> _Trial:
     """Try so many inputs, until one shows that a law is broken."""
     trial = _Trial(Asked(Calls(program)))
-    inputs = _inputs(program, near)
+    inputs, long = _inputs(program, near)
+    long = long[: cases // 10]
     run, drawing = Run(program, trial.asked), Drawing(program, random.Random(seed))
     differing: tuple[Broken, Diagram] | None = None
     try:
-        for trace in inputs.traces(cases, seed):
+        usual = (trace.events for trace in inputs.traces(cases - len(long), seed))
+        for trace in itertools.chain(usual, long):
             trial.cases += 1
-            events = _usable(program, trace.events)
+            events = _usable(program, trace)
             for number in range(1 + DIAGRAMS):  # in sequence first: that shows whether the relation is one
                 diagram = drawing.diagram(events) if number else tuple(events)
                 broken = run.broken(diagram)
@@ -239,33 +245,52 @@ def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()
     return trial
 
 
-def _inputs(program: ForkJoin, near: Iterable[object] = ()) -> Source:
-    """Events near what the program names, and these values; times and floats that can be ordered."""
-    codes = _codes(program)
-    known = [*constants_of(codes), *texts_of(codes), *near]
-    pools: dict[str, Any] = {}
-    types: dict[str, set[Any]] = {}
+def _inputs(program: ForkJoin, near: Iterable[object] = ()) -> tuple[Source, list[Sequence[Event]]]:
+    """Events near what the program names, and these values; and some inputs that are longer than its limits."""
+    known = [*values_known_to(_codes(program), program), *near]
+    pools: dict[tuple[str, Any], list[Any]] = {}
     for kind in program.takes:
         for name, declared in kind.fields.items():
-            values = [*_pool(declared, known), *_named(program, kind, name) * 3]
-            has_time = name == program.time
-            pools[name] = [value for value in values if _is_usable(value) and not (has_time and value is None)]
-            types.setdefault(name, set()).add(declared)
-    own = inspect.signature(generated).parameters
-    given = {name: values for name, values in pools.items() if len(types[name]) == 1 and name not in own}
-    return generated(tuple(program.takes), size=(2, SIZE), **given)
+            pool = pools.setdefault((name, declared), _pool(declared, known))
+            pool += _named(program, kind, name) * 3
+    for (name, _), pool in pools.items():
+        pool[:] = [value for value in pool if _is_usable(value) and not (name == program.time and value is None)]
+    by_kind = {kind: {name: pools[name, declared] for name, declared in kind.fields.items()} for kind in program.takes}
+    limits = [n for n in known if type(n) is int and SIZE - BEYOND < n <= MOST_LIMIT]
+    source = generated_from(by_kind, size=(2, SIZE))
+    return source, list(_long_inputs(program, source, max(limits) + BEYOND)) if limits else []
+
+
+def _long_inputs(program: ForkJoin, source: Source, size: int) -> Iterator[Sequence[Event]]:
+    """So many events of a kind whose values all differ, and some usual ones at the end: limits are reached."""
+    for kind, usual in zip(program.takes, source.traces(len(program.takes), seed=0), strict=True):
+        if set(kind.names) == {program.time}:
+            continue
+        many = [plain_event(kind).replace(**_numbered(kind, number)) for number in range(size)]
+        last = getattr(many[-1], program.time)
+        others = [e for e in usual.events if getattr(e, program.time) is not None]
+        others += [plain_event(other) for other in program.takes if other is not kind]
+        yield [*many, *(other.replace(**{program.time: last}) for other in others)]
+
+
+def _numbered(kind: Kind, number: int) -> dict[str, Any]:
+    """Values that are others for each number, where that is easy."""
+    of = {int: number, float: float(number), str: f"{number:02}"}
+    plain = {name: without_annotation(without_none(declared)[0]) for name, declared in kind.fields.items()}
+    return {name: of[type_] for name, type_ in plain.items() if type_ in of}
 
 
 def _pool(declared: Any, known: Sequence[object]) -> list[Any]:
     """The values of a field, more of them near those that are known."""
     plain, optional = without_none(declared)
     plain = without_annotation(plain)
-    numbers = [n for n in known if type(n) is int and abs(n) < 2**62]
+    numbers = [n for n in known if type(n) is int and abs(n) > 3][:MOST_KNOWN]
     values: list[Any] = list(values_of(declared).pool(extremes=False))
     if plain is int and numbers and declared in (int, int | None):
         values = [0, 1, 2, 3, -1, *(n + d for n in numbers for d in (0, -1, 1)), *([None] if optional else [])]
     if plain is str:
-        values += [text for text in known if isinstance(text, str)]
+        values += [text for text in known if isinstance(text, str) and 0 < len(text) <= MOST_LETTERS][:MOST_KNOWN]
+        values += ["x" * (n + d) for n in numbers[:4] if 0 < n <= MOST_LIMIT for d in (-1, 0, 1)]
     if plain is float:
         values += [float(n) for n in (*numbers, *(x for x in known if isinstance(x, float))) if abs(n) < 2**53]
     return values

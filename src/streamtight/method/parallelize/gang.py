@@ -18,6 +18,7 @@ import pickle
 import queue
 import secrets
 import socket
+import tempfile
 import threading
 import time
 import traceback
@@ -65,14 +66,9 @@ class Lost(Exception):
     """The other side of a connection is gone. User code may raise what connections raise, so this is told apart."""
 
 
-@contextlib.contextmanager
-def _or_lost() -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, OSError) as error:
-        raise Lost(str(error)) from error
-
-
+_BROKEN = (EOFError, OSError)
+Address = tuple[str, int] | str
+"""A host and a port, or a file of this machine."""
 Pack = Callable[[State], bytes]
 
 
@@ -91,13 +87,15 @@ class Stopped(Exception):
 class Member:
     """A leaf's connection to the driver."""
 
-    def __init__(self, address: tuple[str, int], key: bytes, leaf: int, pack: Pack = packed_plainly) -> None:
+    def __init__(self, address: Address, key: bytes, leaf: int, pack: Pack = packed_plainly) -> None:
         """pack   makes bytes of a state"""
         self._pack = pack
-        with _or_lost():
+        try:
             self._connection = Client(address, authkey=key)
-            _without_delay(self._connection)
+            _without_delay(self._connection, address)
             self._connection.send(leaf)
+        except _BROKEN as error:
+            raise Lost(str(error)) from error
         start = self._reply()
         self.state: State = pickle.loads(start[0])  # noqa: S301 - from the driver, which knows the key
         events = itertools.repeat(None) if start[2] is None else start[2]
@@ -125,19 +123,25 @@ class Member:
         self._connection.close()
 
     def _send(self, what: bytes, content: bytes) -> None:
-        with _or_lost():
+        try:
             self._connection.send_bytes(what + content)
+        except _BROKEN as error:
+            raise Lost(str(error)) from error
 
     def _reply(self) -> Any:
-        with _or_lost():
+        try:
             message = self._connection.recv_bytes()
+        except _BROKEN as error:
+            raise Lost(str(error)) from error
         if message[:1] == _STOP:
             raise Stopped
         content = memoryview(message)[1:]
         return content if message[:1] == _STATE else pickle.loads(content)  # noqa: S301 - from the driver
 
 
-def _without_delay(connection: Connection) -> None:
+def _without_delay(connection: Connection, address: Address) -> None:
+    if isinstance(address, str):
+        return
     # Messages are small and each is waited for: the kernel must not collect them.
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -165,8 +169,10 @@ class _Line:
         self._send(_STATE, self._pack(state))
 
     def receive(self) -> State:
-        with _or_lost():
+        try:
             message = self._connection.recv_bytes()
+        except _BROKEN as error:
+            raise Lost(str(error)) from error
         content = pickle.loads(memoryview(message)[1:])  # noqa: S301 - from a leaf that knows the key
         if message[:1] == _FAILED:
             raise _Reported(content)
@@ -180,8 +186,10 @@ class _Line:
             self._send(_STOP, b"")
 
     def _send(self, what: bytes, content: bytes) -> None:
-        with _or_lost():
+        try:
             self._connection.send_bytes(what + content)
+        except _BROKEN as error:
+            raise Lost(str(error)) from error
 
 
 class _Reported(Exception):
@@ -195,7 +203,8 @@ class _Reported(Exception):
 class Gang:
     """The driver's side of a run: waits for the leaves, leads them, and begins anew when they do.
 
-    emit   what the workers on the driver emit goes to `outputs(worker)`, which is asked for anew for each try
+    outputs      gives where the workers on the driver emit to, and what that is in the end; asked for each try
+    host, bind   where leaves find the driver, and where it listens; without them, leaves are on this machine
     """
 
     def __init__(
@@ -205,7 +214,7 @@ class Gang:
         events: Mapping[Worker, Keyed],
         outputs: Callable[[], tuple[Callable[[Event], None], Callable[[], Pieces]]],
         *,
-        host: str = "127.0.0.1",
+        host: str | None = None,
         bind: str | None = None,
         pack: Pack = packed_plainly,
     ) -> None:
@@ -219,8 +228,11 @@ class Gang:
             keyed = heapq.merge(*(events.get(each, ()) for each in above), key=lambda entry: entry[0])
             self._above.append((list(keyed), bool(uncertain(plan, leaf, above))))
         self.key = secrets.token_bytes(32)
-        self._listener = Listener((bind or host, 0), backlog=2 * len(self._leaves) + 8)
-        self.address: tuple[str, int] = (host, self._listener.address[1])
+        self._folder = tempfile.TemporaryDirectory(prefix="streamtight-") if host is None else None
+        where: Address = (bind or host or "", 0) if self._folder is None else f"{self._folder.name}/gang"
+        self._listener = Listener(where, backlog=2 * len(self._leaves) + 8)
+        bound = self._listener.address
+        self.address: Address = bound if host is None else (host, bound[1])
         self._arrivals: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._closed = False
         self.tries = 0
@@ -243,8 +255,10 @@ class Gang:
         self._closed = True
         with contextlib.suppress(OSError):
             # Closing alone does not wake a thread that accepts; a connection does.
-            socket.create_connection(self._listener.address, timeout=1).close()
+            Client(self._listener.address).close()
         self._listener.close()
+        if self._folder is not None:
+            self._folder.cleanup()
         self._arrivals.put(_CLOSED)
         _shut_all(dict(enumerate(list(self._greeted))))  # those who came and said nothing
         for thread in self._threads:
@@ -266,7 +280,7 @@ class Gang:
         try:
             deliver_challenge(connection, self.key)
             answer_challenge(connection, self.key)
-            _without_delay(connection)
+            _without_delay(connection, self.address)
             self._arrivals.put((connection.recv(), connection))
         except Exception:  # not one of ours: whatever it sent, it is not listened to
             connection.close()
