@@ -18,8 +18,8 @@ from streamtight.method.parallelize.gang import Gang, Lost
 from streamtight.method.parallelize.leaf import NO_SHARE, NO_STREAM, PLACE, RANK, SHARE, TICK, stream_column
 from streamtight.program.fork_join import HEARTBEAT, Heartbeat
 from streamtight.program.plan import Plan, Share
-from streamtight.spark import parallel_run
-from streamtight.spark.parallel_run import LeafTask, inner_events
+from streamtight.spark.parallel_inputs import inner_events, require_known_order
+from streamtight.spark.parallel_run import LeafTask
 from streamtight.stream.event import Event, Kind
 
 Items = list[Event | Heartbeat]
@@ -87,7 +87,7 @@ def run_gang(
     chance = random.Random(seed)
     files, rows, sources, found = _inputs(plan, streams, chance, as_files)
     for worker in found:
-        parallel_run._require_order(plan, worker, found, sources)
+        require_known_order(plan, worker, found, sources)
     events = {worker: [(key, event) for key, event, _ in mine] for worker, mine in found.items()}
 
     def outputs() -> tuple[Any, Any]:

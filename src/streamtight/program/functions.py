@@ -54,9 +54,13 @@ _SEEDED = frozenset({"Random", "default_rng", "RandomState", "Generator", "PCG64
 """Of random and numpy.random: always the same if they are given a seed."""
 
 
-def why_varies(function: Function) -> str | None:
-    """How it can give different results for the same arguments, as it follows "it"; None if no way is seen."""
-    return next((one.why for one in _noticed(function) if one.is_certain), None)
+def why_varies(function: Function, *, across_processes: bool = False) -> str | None:
+    """How it can give different results for the same arguments, as it follows "it"; None if no way is seen.
+
+    across_processes   whether it runs in several processes, where the hash of a text is another one in each
+    """
+    noticed = (one for one in _noticed(function) if across_processes or not one.is_across_processes)
+    return next((one.why for one in noticed if one.is_certain), None)
 
 
 def why_unclear(function: Function) -> str | None:
@@ -159,6 +163,8 @@ class _Noticed:
     why: str
     is_certain: bool = True
     """If not, it cannot be told from the code."""
+    is_across_processes: bool = False
+    """Whether it is always the same in one process."""
 
 
 _UNKNOWN: Any = object()
@@ -537,6 +543,8 @@ class _Walk:
         elif not isinstance(value, types.ModuleType) and _is_varying(home, name) and name not in _SEEDED:
             told = f"uses {home}.{name}" if name else f"uses {held.name}, which gives something else each time"
             self._note(told)
+        elif value is hash:
+            self.noticed.append(_Noticed("uses hash, which differs from process to process", is_across_processes=True))
         elif name in _UNCLEAR and getattr(builtins, name, None) is value:
             self._note(f"calls {name}", is_certain=False)
         if not isinstance(inspect.getattr_static(type(value), "__call__", None), types.FunctionType):

@@ -24,18 +24,8 @@ from streamtight.program.fork_join import BEGINNING, END, HEARTBEAT, Key
 from streamtight.program.mailbox import release_bounds
 from streamtight.program.plan import Plan, Share
 from streamtight.program.tags import independent_tags
-from streamtight.spark.parallel_run import (
-    Given,
-    Written,
-    collected,
-    inner_events,
-    is_of,
-    packed_state,
-    rank_column,
-    run,
-    stream_named,
-    tick_column,
-)
+from streamtight.spark.parallel_inputs import inner_events, is_of, rank_column, stream_named, tick_column
+from streamtight.spark.parallel_run import Given, Written, collected, packed_state, run
 
 Output = str | Callable[[DataFrame, int], Any]
 

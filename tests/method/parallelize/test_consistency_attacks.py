@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 from streamtight.method.parallelize.consistency import consistent
-from streamtight.program.fork_join import Branch, Emit, ForkJoin, StateType, same_value
+from streamtight.program.fork_join import Block, Branch, Emit, EmitBlock, ForkJoin, StateType, same_value
 from streamtight.program.tags import TagSet
 from streamtight.stream.dependence import barrier
 from streamtight.stream.event import Event, Kind
@@ -434,9 +434,9 @@ class InAnotherMethod(OfValues):
         return 0 if event.kind is Value and self.is_listed(event) else super().update(state, event, emit)
 
 
-class KeepsTwenty(OfWords):
+class KeepsTen(OfWords):
     def update(self, state: Any, event: Event, emit: Emit) -> Any:
-        if event.kind is Word and len(state) >= 20:
+        if event.kind is Word and len(state) >= 10:
             return state
         return super().update(state, event, emit)
 
@@ -468,9 +468,103 @@ class CountsLongWords(OfWords):
         InAGlobal,
         InAnAttribute,
         InAnotherMethod,
-        KeepsTwenty,
+        KeepsTen,
         CountsLongWords,
     ],
 )
 def test_values_that_a_program_names_are_tried(make: type[ForkJoin]):
     assert finding(make()) is not None
+
+
+# -- memory, processes, blocks ---------------------------------------------------------------------------------------
+
+
+class InItsClass(OfValues):
+    peak = 0
+
+    def update(self, state: Any, event: Event, emit: Emit) -> Any:
+        if event.kind is Value:
+            type(self).peak = max(type(self).peak, event.value)
+            return state + 1
+        emit(Number(event.time, type(self).peak))
+        return state
+
+
+class InItsDict(OfValues):
+    peak = 0
+
+    def update(self, state: Any, event: Event, emit: Emit) -> Any:
+        if event.kind is Value:
+            vars(self)["peak"] = max(self.peak, event.value)
+            return state + 1
+        emit(Number(event.time, self.peak))
+        return state
+
+
+class ByHash(OfWords):
+    def init(self) -> Any:
+        return [0, 0, 0]
+
+    def update(self, state: Any, event: Event, emit: Emit) -> Any:
+        if event.kind is Word:
+            state[hash(event.key) % 3] += 1
+            return state
+        emit(Text(event.time, str(state)))
+        return [0, 0, 0]
+
+    def fork(self, state: Any, left: TagSet, right: TagSet) -> Any:
+        return state, [0, 0, 0]
+
+    def join(self, left: Any, right: Any) -> Any:
+        return [one + other for one, other in zip(left, right, strict=True)]
+
+
+@pytest.mark.parametrize("make", [InItsClass, InItsDict, ByHash])
+def test_what_may_be_otherwise_in_another_process_is_not_called_consistent(make: type[ForkJoin]):
+    assert consistent(make()).outcome.name in ("FAILS", "UNDECIDED")
+
+
+class DropsLargeBlocks(OfValues):
+    def update_block(self, state: Any, block: Block, emit: EmitBlock) -> Any:
+        if block.kind is not Value:
+            return NotImplemented
+        return state if len(block) >= 1000 else state + sum(block["value"].tolist())
+
+
+class ChangesItsColumn(OfValues):
+    def update_block(self, state: Any, block: Block, emit: EmitBlock) -> Any:
+        if block.kind is not Value:
+            return NotImplemented
+        column = block["value"]
+        column *= 2
+        return state + sum(column.tolist()) // 2
+
+
+class HugeInBlocks(Huge):
+    def update_block(self, state: Any, block: Block, emit: EmitBlock) -> Any:
+        return NotImplemented if block.kind is not Value else state + sum(block["value"].tolist())
+
+    def update(self, state: Any, event: Event, emit: Emit) -> Any:
+        return state if event.kind is Value and event.value == 2**70 else OfValues.update(self, state, event, emit)
+
+
+def test_an_update_of_blocks_that_is_wrong_for_large_ones_is_found():
+    verdict = consistent(DropsLargeBlocks())
+
+    assert verdict.counterexample.finding == "BLOCK_DIFFERS"
+    assert verdict.counterexample.explanation.startswith("for 1024 events, update_block gives ")
+
+
+@pytest.mark.parametrize("make", [ChangesItsColumn, HugeInBlocks])
+def test_an_update_of_blocks_that_is_right_is_not_accused(make: type[ForkJoin]):
+    assert finding(make()) is None
+
+
+def test_a_fork_that_raises_is_not_proved():
+    class Raises(OfValues):
+        def join(self, left: Any, right: Any) -> Any:
+            if left == 123456789012345678901:
+                raise ValueError
+            return left + right
+
+    assert not is_proved(consistent(Raises()))

@@ -41,10 +41,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -57,6 +59,7 @@ from streamtight.method.parallelize.laws import (
     Run,
     Unclear,
     lines_of,
+    numbered,
     ran,
     same_outputs,
 )
@@ -71,7 +74,7 @@ from streamtight.method.parallelize.wires import (
     smaller,
     with_imports,
 )
-from streamtight.program.fork_join import ForkJoin
+from streamtight.program.fork_join import Branch, ForkJoin, StateType
 from streamtight.program.functions import values_known_to, why_unclear, why_varies
 from streamtight.solver.ask import Budget
 from streamtight.solver.fork_join import Proof, is_consistent
@@ -176,7 +179,7 @@ def _codes(program: ForkJoin) -> list[FunctionType]:
 def _varies(program: ForkJoin) -> str | None:
     """How a function of it can give other results for the same arguments, as far as its code shows."""
     for name, function in _functions(program).items():
-        why = why_varies(function) or why_unclear(function)
+        why = why_varies(function, across_processes=True) or why_unclear(function)
         if why is not None:
             return f"{name} {why}, so it may give something else another time"
     return None
@@ -220,7 +223,8 @@ class _Trial:
 
 def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()) -> _Trial:
     """Try so many inputs, until one shows that a law is broken."""
-    trial = _Trial(Asked(Calls(program)))
+    trial = _Trial(Asked(Calls(program), with_large_blocks=True))
+    before = _memory(program)
     inputs, long = _inputs(program, near)
     long = long[: cases // 10]
     run, drawing = Run(program, trial.asked), Drawing(program, random.Random(seed))
@@ -242,12 +246,38 @@ def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()
             trial.found = _Search(program, inputs, seed).shown(*differing)
     except Unclear as error:
         trial.unclear = str(error)
+    changed = [name for name, value in _memory(program).items() if before.get(name) != value]
+    if changed and trial.found is None:
+        trial.unclear = trial.unclear or f"a run of it changes {changed[0]}, so it may give something else another time"
     return trial
+
+
+def _memory(program: ForkJoin) -> dict[str, object]:
+    """What the program and its classes hold that a run could change, as it is now."""
+    classes = [cls for cls in type(program).__mro__ if issubclass(cls, ForkJoin) and cls is not ForkJoin]
+    ours = {*vars(ForkJoin), *ForkJoin.__annotations__}
+    held = {f"self.{name}": value for name, value in vars(program).items() if name not in ours}
+    for cls in classes:
+        held |= {f"{cls.__name__}.{name}": value for name, value in vars(cls).items() if _is_data(name, value, ours)}
+    return {name: _as_it_is(value) for name, value in held.items()}
+
+
+def _is_data(name: str, value: object, ours: set[str]) -> bool:
+    is_other = isinstance(value, (FunctionType, property, cached_property, StateType, Branch, Kind))
+    return not (is_other or name in ours or name.startswith("__"))
+
+
+def _as_it_is(value: object) -> object:
+    try:
+        return pickle.dumps(value)
+    except Exception:  # the border of user code
+        return repr(value)
 
 
 def _inputs(program: ForkJoin, near: Iterable[object] = ()) -> tuple[Source, list[Sequence[Event]]]:
     """Events near what the program names, and these values; and some inputs that are longer than its limits."""
-    known = [*values_known_to(_codes(program), program), *near]
+    named = values_known_to(_codes(program), program)
+    known = [*near, *(value for value in named if type(value) is not int or abs(value) > 3)]  # small ones come anyway
     pools: dict[tuple[str, Any], list[Any]] = {}
     for kind in program.takes:
         for name, declared in kind.fields.items():
@@ -266,31 +296,24 @@ def _long_inputs(program: ForkJoin, source: Source, size: int) -> Iterator[Seque
     for kind, usual in zip(program.takes, source.traces(len(program.takes), seed=0), strict=True):
         if set(kind.names) == {program.time}:
             continue
-        many = [plain_event(kind).replace(**_numbered(kind, number)) for number in range(size)]
+        many = [plain_event(kind).replace(**numbered(kind, number)) for number in range(size)]
         last = getattr(many[-1], program.time)
         others = [e for e in usual.events if getattr(e, program.time) is not None]
         others += [plain_event(other) for other in program.takes if other is not kind]
         yield [*many, *(other.replace(**{program.time: last}) for other in others)]
 
 
-def _numbered(kind: Kind, number: int) -> dict[str, Any]:
-    """Values that are others for each number, where that is easy."""
-    of = {int: number, float: float(number), str: f"{number:02}"}
-    plain = {name: without_annotation(without_none(declared)[0]) for name, declared in kind.fields.items()}
-    return {name: of[type_] for name, type_ in plain.items() if type_ in of}
-
-
 def _pool(declared: Any, known: Sequence[object]) -> list[Any]:
     """The values of a field, more of them near those that are known."""
     plain, optional = without_none(declared)
     plain = without_annotation(plain)
-    numbers = [n for n in known if type(n) is int and abs(n) > 3][:MOST_KNOWN]
+    numbers = [n for n in known if type(n) is int][:MOST_KNOWN]
     values: list[Any] = list(values_of(declared).pool(extremes=False))
     if plain is int and numbers and declared in (int, int | None):
         values = [0, 1, 2, 3, -1, *(n + d for n in numbers for d in (0, -1, 1)), *([None] if optional else [])]
     if plain is str:
         values += [text for text in known if isinstance(text, str) and 0 < len(text) <= MOST_LETTERS][:MOST_KNOWN]
-        values += ["x" * (n + d) for n in numbers[:4] if 0 < n <= MOST_LIMIT for d in (-1, 0, 1)]
+        values += ["x" * (n + d) for n in numbers[:4] if 3 < n <= MOST_LIMIT for d in (-1, 0, 1)]
     if plain is float:
         values += [float(n) for n in (*numbers, *(x for x in known if isinstance(x, float))) if abs(n) < 2**53]
     return values
@@ -327,10 +350,12 @@ class _Search:
     def __init__(self, program: ForkJoin, inputs: Source, seed: int) -> None:
         self._program, self._inputs, self._seed = program, inputs, seed
         self._ends = time.monotonic() + MOST_SECONDS
+        self._with_large_blocks = False
 
     def shown(self, broken: Broken, diagram: Diagram) -> Counterexample:
         """What a person sees."""
         finding = broken.finding
+        self._with_large_blocks = finding == "BLOCK_DIFFERS"
         small = self._smallest(diagram, lambda each: self._finding(each) == finding)
         again = [self._broken(small) for _ in range(RERUNS)]
         if finding == "NOT_A_FUNCTION" or any(each is None or each.finding != finding for each in again):
@@ -399,7 +424,8 @@ class _Search:
         return None if broken is None else broken.finding
 
     def _broken(self, diagram: Diagram) -> Broken | None:
-        return Run(self._program, Asked(Calls(self._program))).broken(diagram)
+        asked = Asked(Calls(self._program), with_large_blocks=self._with_large_blocks)
+        return Run(self._program, asked).broken(diagram)
 
     def _smallest(self, diagram: Diagram, fails: Callable[[Diagram], bool]) -> Diagram:
         tried = 0

@@ -21,6 +21,8 @@ from streamtight.program.fork_join import Block, Branch, ForkJoin, StateType, sa
 from streamtight.program.tags import bare
 from streamtight.stream.event import Event, Kind, without_annotation, without_none
 
+MOST_ROWS = 2000
+"""Of a large block: programs may handle these otherwise than small ones."""
 MOST_EVENTS = 2000
 """What gives more outputs for an event is not run to its end: it may go on for ever."""
 
@@ -56,8 +58,10 @@ class Unclear(Exception):
 class FewEvents(list[Event]):
     """Some events."""
 
+    most = MOST_EVENTS
+
     def append(self, event: Event) -> None:
-        if len(self) >= MOST_EVENTS:
+        if len(self) >= self.most:
             raise OverflowError(f"more than {MOST_EVENTS} outputs for one event")
         super().append(event)
 
@@ -111,13 +115,13 @@ class Calls:
     def update_block(self, type_: StateType, state: Any, events: Sequence[Event]) -> Result | None:
         """The same by a block; None if the program wants to have them one by one."""
         function = self.program.update_block_of(type_)
-        if function is None:
+        if function is None or not all(map(_fits_columns, events)):
             return None
-        block = _block(events)
 
         def call() -> Result:
             emit = _Outputs()
-            return Result(function(copied(state), block, emit), tuple(emit.events))
+            emit.events.most = MOST_EVENTS * len(events)
+            return Result(function(copied(state), _block(events), emit), tuple(emit.events))
 
         def told() -> tuple[str, str]:
             return f"update_block({state!r}, {lines_of(events, ', ')})", f"program.update_block({state!r}, ..., ...)"
@@ -265,6 +269,11 @@ class _Outputs:
             self.events.append(kind(**dict(zip(listed, row, strict=True))))
 
 
+def _fits_columns(event: Event) -> bool:
+    """Whether its whole numbers have 64 bits, as columns have."""
+    return all(type(value) is not int or -(2**63) <= value < 2**63 for value in event[1:])
+
+
 def _block(events: Sequence[Event]) -> Block:
     kind = events[0].kind
     columns = {name: _column(kind, name, [getattr(event, name) for event in events]) for name in kind.names}
@@ -352,6 +361,18 @@ def _may_be_rounded(state: Any) -> bool:
     return False
 
 
+def numbered(kind: Kind, number: int) -> dict[str, Any]:
+    """Values that are others for each number, where that is easy."""
+    of = {int: number, float: float(number), str: f"{number:02}"}
+    plain = {name: without_annotation(without_none(declared)[0]) for name, declared in kind.fields.items()}
+    return {name: of[type_] for name, type_ in plain.items() if type_ in of}
+
+
+def _shortened(result: Result) -> str:
+    text = str(result)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def lines_of(events: Sequence[Any], between: str = "\n") -> str:
     """Events as text."""
     return between.join(map(repr, events))
@@ -368,6 +389,9 @@ class Asked:
     runs: int = 0
     outputs: int = 0
     blocks: int = 0
+    with_large_blocks: bool = False
+    large_blocks: set[tuple[StateType, Kind]] = field(default_factory=set)
+    """Of which types and kinds they were asked for; once is enough."""
     laws: Counter[tuple[str, Branch | None, int]] = field(default_factory=Counter)
     """How often each law was asked for, where nothing raised."""
 
@@ -420,7 +444,6 @@ class Run:
         joined = pair if pair.raised is not None else calls.join(branch, *pair.state)
         self._asked.laws["C2", branch, 0] += 1
         if not calls.same(joined, Result(state)):
-            told = ", ".join(map(repr, item.tags))
             law = f"{branch.join}({branch.fork}(state))"
             rows = [("state", repr(state)), ("left tags", repr(item.tags[0])), ("right tags", repr(item.tags[1]))]
             if pair.raised is None:
@@ -429,7 +452,8 @@ class Run:
             why = "" if joined.raised is not None else f": {branch.fork} and {branch.join} lose or add something"
             raise Broken(
                 "FORK_JOIN",
-                f"{law} is {joined}, the state was {state!r}{why} (the sides were told {told})",
+                f"{law} is {joined}, the state was {state!r}{why} "
+                f"({branch.fork} was told that {item.tags[0]} can come on the left, {item.tags[1]} on the right)",
                 [*rows, (law, str(joined))],
                 [f"print({state!r})", f"print(program.{branch.join}(*{code}))"],
             )
@@ -530,6 +554,64 @@ class Run:
                 [*rows, ("update, one after the other", str(other))],
                 _block_code(self._program, type_, state, block),
             )
+        if self._asked.with_large_blocks and (type_, block[0].kind) not in self._asked.large_blocks:
+            self._asked.large_blocks.add((type_, block[0].kind))
+            self._require_large_block(type_, state, self._many(type_, block))
+
+    def _many(self, type_: StateType, block: Sequence[Event]) -> list[Event]:
+        """Many independent events like these; none if no such are known."""
+        program, kind = self._program, block[0].kind
+        tag = program.tag_fields(kind)
+        alike = [each for each in block if each[1:] and not program.depends.depends(each, each)]
+        if alike:  # as often as one likes, with other values besides their tags
+            names = [name for name in numbered(kind, 0) if name not in (*tag, program.time)]
+            return [
+                alike[n % len(alike)].replace(**{name: numbered(kind, n % 100)[name] for name in names})
+                for n in range(MOST_ROWS)
+            ]
+        if type_ is not program.state_types[0]:  # whose states may hold some tags only
+            return []
+        apart = [
+            block[0].replace(**{name: value for name, value in numbered(kind, n).items() if name != program.time})
+            for n in range(MOST_ROWS)
+        ]
+        some = [*apart[:20], *apart[-20:]]
+        related = any(program.depends.depends(one, other) for one, other in itertools.combinations(some, 2))
+        return [] if related else apart
+
+    def _require_large_block(self, type_: StateType, state: Any, events: Sequence[Event]) -> None:
+        if self._one_by_one(type_, state, events) is None:
+            return
+        for size in (16, 128, 1024, MOST_ROWS):  # the smallest that is wrong is shown
+            some = events[:size]
+            both = self._one_by_one(type_, state, some)
+            if both is None:
+                continue
+            one, other = both
+            raise Broken(
+                "BLOCK_DIFFERS",
+                f"for {size} events, update_block gives {_shortened(one)}, update gives {_shortened(other)}",
+                [
+                    ("state", repr(state)),
+                    ("events", f"{size}, such as {lines_of(events[:2], ', ')}"),
+                    ("update_block", _shortened(one)),
+                    ("update, one after the other", _shortened(other)),
+                ],
+                _block_code(self._program, type_, state, some),
+            )
+
+    def _one_by_one(self, type_: StateType, state: Any, events: Sequence[Event]) -> tuple[Result, Result] | None:
+        """What a block gives and what its events give, if that is not the same."""
+        one, out = self._calls.update_block(type_, state, events) if events else None, FewEvents()
+        out.most = MOST_EVENTS * len(events)
+        after = copied(state)
+        try:
+            for event in events if one is not None else ():
+                after = self._program.update_of(type_)(after, event, out.append)
+        except Exception:  # the border of user code; counted where it is called to be compared
+            return None
+        other = Result(after, tuple(out))
+        return None if one is None or self._calls.same(one, other) else (one, other)
 
     def _require_apart(self, state: Any, item: Forked) -> None:
         """That no update of one side is seen on the other: they may be in one process."""
