@@ -278,6 +278,8 @@ def _inputs(program: ForkJoin, near: Iterable[object] = ()) -> tuple[Source, lis
     """Events near what the program names, and these values; and some inputs that are longer than its limits."""
     named = values_known_to(_codes(program), program)
     known = [*near, *(value for value in named if type(value) is not int or abs(value) > 3)]  # small ones come anyway
+    if any(program.update_block_of(type_) is not None for type_ in program.state_types):
+        known = [value for value in known if type(value) is not int or abs(value) < 2**62]  # columns have 64 bits
     pools: dict[tuple[str, Any], list[Any]] = {}
     for kind in program.takes:
         for name, declared in kind.fields.items():
