@@ -5,7 +5,7 @@ where its ancestors have events; from then on states go up and down. If a connec
 starts its tasks again, they connect again, and everything begins anew from the first state. So a result is always that
 of one run from beginning to end.
 
-Connections are those of `multiprocessing.connection`: each side shows that it knows a random key before it is believed.
+Connections begin as those of `multiprocessing.connection`: each side shows first that it knows a random key.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Lost(Exception):
     """The other side of a connection is gone. User code may raise what connections raise, so this is told apart."""
 
 
-_BROKEN = (EOFError, OSError)
+_SIZE, _SMALL = 8, 65_536
+"""So many bytes tell the size of a message, and so many are read at once."""
 Address = tuple[str, int] | str
 """A host and a port, or a file of this machine."""
 Pack = Callable[[State], bytes]
@@ -75,6 +76,78 @@ Pack = Callable[[State], bytes]
 def packed_plainly(state: State) -> bytes:
     """The bytes of a state."""
     return pickle.dumps(state, 5)
+
+
+class Wire:
+    """A connection whose other side is known: messages, each in one write and mostly in one read."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._socket = socket.socket(fileno=os.dup(connection.fileno()))
+        connection.close()
+        if self._socket.family != socket.AF_UNIX:
+            # Messages are small and each is waited for: the kernel must not collect them.
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._rest = b""
+
+    def send(self, message: bytes) -> None:
+        """Send a message; raises `Lost` if nobody is there."""
+        size = len(message).to_bytes(_SIZE, "big")
+        try:
+            if len(message) < _SMALL:
+                self._socket.sendall(size + message)
+            else:
+                self._socket.sendall(size)
+                self._socket.sendall(message)
+        except OSError as error:
+            raise Lost(str(error)) from error
+
+    def receive(self) -> memoryview:
+        """The next message; raises `Lost` if there is none."""
+        try:
+            came = self._rest or self._some()
+            while len(came) < _SIZE:
+                came += self._some()
+            size = _SIZE + int.from_bytes(came[:_SIZE], "big")
+            if len(came) >= size:
+                self._rest = came[size:]
+                return memoryview(came)[_SIZE:size]
+            self._rest = b""
+            return self._large(came, size)
+        except OSError as error:
+            raise Lost(str(error)) from error
+
+    def _large(self, came: bytes, size: int) -> memoryview:
+        whole = bytearray(size)
+        whole[: len(came)] = came
+        left = memoryview(whole)[len(came) :]
+        while left:
+            count = self._socket.recv_into(left)
+            if not count:
+                raise Lost("the connection was closed")
+            left = left[count:]
+        return memoryview(whole)[_SIZE:]
+
+    def _some(self) -> bytes:
+        came = self._socket.recv(_SMALL)
+        if not came:
+            raise Lost("the connection was closed")
+        return came
+
+    def wake(self) -> None:
+        """Let nobody wait for a message any more."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def drain(self) -> None:
+        """Wait until the other side ends it: what is closed with messages in it takes with it what was sent."""
+        with contextlib.suppress(OSError):
+            while self._socket.recv(_SMALL):
+                pass
+
+    def close(self) -> None:
+        """End it."""
+        self._socket.close()
 
 
 # -- a leaf's side -----------------------------------------------------------------------------------------------
@@ -91,11 +164,11 @@ class Member:
         """pack   makes bytes of a state"""
         self._pack = pack
         try:
-            self._connection = Client(address, authkey=key)
-            _without_delay(self._connection, address)
-            self._connection.send(leaf)
-        except _BROKEN as error:
+            connection = Client(address, authkey=key)
+            connection.send(leaf)
+        except (EOFError, OSError) as error:
             raise Lost(str(error)) from error
+        self._wire = Wire(connection)
         start = self._reply()
         self.state: State = pickle.loads(start[0])  # noqa: S301 - from the driver, which knows the key
         events = itertools.repeat(None) if start[2] is None else start[2]
@@ -103,49 +176,31 @@ class Member:
 
     def exchange(self, state: State) -> State:
         """The state with which to go on after an event above."""
-        self._send(_STATE, self._pack(state))
+        self._wire.send(_STATE + self._pack(state))
         return pickle.loads(self._reply())  # noqa: S301 - from the driver, which knows the key
 
     def finish(self, state: State) -> Pieces:
         """Hand in the last state; gives what the workers on the driver have emitted, if this leaf is to carry it."""
-        self._send(_LAST, self._pack(state))
+        self._wire.send(_LAST + self._pack(state))
         pieces: Pieces = self._reply()
         return pieces
 
     def fail(self, error: BaseException) -> None:
         """Tell the driver what was raised here, and wait until it knows: its task must not end before."""
-        with contextlib.suppress(OSError, EOFError):
-            self._connection.send_bytes(_FAILED + pickle.dumps(Raised.by(error), 5))
-            self._connection.recv_bytes()
+        with contextlib.suppress(Lost):
+            self._wire.send(_FAILED + pickle.dumps(Raised.by(error), 5))
+            self._wire.receive()
 
     def close(self) -> None:
         """End the connection."""
-        self._connection.close()
-
-    def _send(self, what: bytes, content: bytes) -> None:
-        try:
-            self._connection.send_bytes(what + content)
-        except _BROKEN as error:
-            raise Lost(str(error)) from error
+        self._wire.close()
 
     def _reply(self) -> Any:
-        try:
-            message = self._connection.recv_bytes()
-        except _BROKEN as error:
-            raise Lost(str(error)) from error
+        message = self._wire.receive()
         if message[:1] == _STOP:
             raise Stopped
-        content = memoryview(message)[1:]
+        content = message[1:]
         return content if message[:1] == _STATE else pickle.loads(content)  # noqa: S301 - from the driver
-
-
-def _without_delay(connection: Connection, address: Address) -> None:
-    if isinstance(address, str):
-        return
-    # Messages are small and each is waited for: the kernel must not collect them.
-    with socket.socket(fileno=os.dup(connection.fileno())) as line:
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
 # -- the driver's side -------------------------------------------------------------------------------------------
@@ -154,8 +209,8 @@ def _without_delay(connection: Connection, address: Address) -> None:
 class _Line:
     """The driver's connection to a leaf. With the first state it sends where the events above are."""
 
-    def __init__(self, connection: Connection, pack: Pack, above: Keyed, with_events: bool) -> None:
-        self._connection, self._pack, self._above = connection, pack, above
+    def __init__(self, wire: Wire, pack: Pack, above: Keyed, with_events: bool) -> None:
+        self._wire, self._pack, self._above = wire, pack, above
         self._with_events = with_events
         self.send: Callable[[State], None] = self._send_first
 
@@ -163,33 +218,24 @@ class _Line:
         self.send = self._send_state
         events = [event for _, event in self._above] if self._with_events else None
         start = (self._pack(state), packed_keys([key for key, _ in self._above]), events)
-        self._send(_START, pickle.dumps(start, 5))
+        self._wire.send(_START + pickle.dumps(start, 5))
 
     def _send_state(self, state: State) -> None:
-        self._send(_STATE, self._pack(state))
+        self._wire.send(_STATE + self._pack(state))
 
     def receive(self) -> State:
-        try:
-            message = self._connection.recv_bytes()
-        except _BROKEN as error:
-            raise Lost(str(error)) from error
-        content = pickle.loads(memoryview(message)[1:])  # noqa: S301 - from a leaf that knows the key
+        message = self._wire.receive()
+        content = pickle.loads(message[1:])  # noqa: S301 - from a leaf that knows the key
         if message[:1] == _FAILED:
             raise _Reported(content)
         return content
 
     def done(self, pieces: Pieces) -> None:
-        self._send(_DONE, pickle.dumps(pieces, 5))
+        self._wire.send(_DONE + pickle.dumps(pieces, 5))
 
     def stop(self) -> None:
         with contextlib.suppress(Lost):
-            self._send(_STOP, b"")
-
-    def _send(self, what: bytes, content: bytes) -> None:
-        try:
-            self._connection.send_bytes(what + content)
-        except _BROKEN as error:
-            raise Lost(str(error)) from error
+            self._wire.send(_STOP)
 
 
 class _Reported(Exception):
@@ -260,7 +306,8 @@ class Gang:
         if self._folder is not None:
             self._folder.cleanup()
         self._arrivals.put(_CLOSED)
-        _shut_all(dict(enumerate(list(self._greeted))))  # those who came and said nothing
+        for connection in list(self._greeted):  # those who came and said nothing
+            _wake(connection)
         for thread in self._threads:
             thread.join(timeout=5)
 
@@ -280,15 +327,14 @@ class Gang:
         try:
             deliver_challenge(connection, self.key)
             answer_challenge(connection, self.key)
-            _without_delay(connection, self.address)
-            self._arrivals.put((connection.recv(), connection))
+            self._arrivals.put((connection.recv(), Wire(connection)))
         except Exception:  # not one of ours: whatever it sent, it is not listened to
             connection.close()
         finally:
             self._greeted.discard(connection)
 
     def _manage(self) -> None:
-        here: dict[int, Connection] = {}
+        here: dict[int, Wire] = {}
         since = 0.0
         while True:
             try:
@@ -302,41 +348,41 @@ class Gang:
             if came is _CLOSED:
                 _close_all(here)
                 return
-            leaf, connection = came
+            leaf, wire = came
             since = since if here else time.monotonic()
             if leaf in here:
                 here[leaf].close()
-            here[leaf] = connection
+            here[leaf] = wire
             if len(here) == len(self._leaves):
-                lines, here = here, {}
-                if (early := self._try(lines)) is not None:
+                wires, here = here, {}
+                if (early := self._try(wires)) is not None:
                     self._arrivals.put(early)
 
-    def _try(self, connections: dict[int, Connection]) -> Any:
+    def _try(self, wires: dict[int, Wire]) -> Any:
         """One run with these leaves; ends early if a leaf comes that belongs to the next."""
         self._settled.clear()
         self.raised = None
         self.tries += 1
         over = threading.Event()
-        thread = threading.Thread(target=self._lead, args=(connections, over), daemon=True)
+        thread = threading.Thread(target=self._lead, args=(wires, over), daemon=True)
         thread.start()
         early = self._arrivals.get()
         while early is _OVER and not over.is_set():  # of the try before
             early = self._arrivals.get()
         if not over.is_set():
-            _shut_all(connections)
+            _wake_all(wires)
         thread.join()
-        _close_all(connections)
+        _close_all(wires)
         return None if early is _OVER else early
 
-    def _lead(self, connections: Mapping[int, Connection], over: threading.Event) -> None:
-        lines = [_Line(connections[place], self._pack, *above) for place, above in enumerate(self._above)]
+    def _lead(self, wires: Mapping[int, Wire], over: threading.Event) -> None:
+        lines = [_Line(wires[place], self._pack, *above) for place, above in enumerate(self._above)]
         by_leaf = dict(zip(self._leaves, lines, strict=True))
         emit, taken = self._outputs()
 
         def failed(error: BaseException) -> None:
             if isinstance(error, Lost):
-                _shut_all(connections)
+                _wake_all(wires)
             if isinstance(error, (Lost, Over)):
                 return
             if self.raised is None:
@@ -355,19 +401,25 @@ class Gang:
             self._settled.set()
         except BaseException as error:
             failed(error)
+            for wire in wires.values() if self.raised is not None else ():
+                wire.drain()
         finally:
             over.set()
             self._arrivals.put(_OVER)
 
 
-def _close_all(connections: dict[int, Connection]) -> None:
-    for connection in connections.values():
-        connection.close()
-    connections.clear()
+def _close_all(wires: dict[int, Wire]) -> None:
+    for wire in wires.values():
+        wire.close()
+    wires.clear()
 
 
-def _shut_all(connections: Mapping[int, Connection]) -> None:
+def _wake_all(wires: Mapping[int, Wire]) -> None:
     """Wake whoever waits for one of these; they are closed later, by whom they belong to."""
-    for connection in connections.values():
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
-            line.shutdown(socket.SHUT_RDWR)
+    for wire in wires.values():
+        wire.wake()
+
+
+def _wake(connection: Connection) -> None:
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
