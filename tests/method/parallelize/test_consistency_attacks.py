@@ -14,8 +14,8 @@ import pytest
 
 from streamtight.method.parallelize.consistency import consistent
 from streamtight.program.fork_join import Block, Branch, Emit, EmitBlock, ForkJoin, StateType, same_value
-from streamtight.program.tags import TagSet
-from streamtight.stream.dependence import barrier
+from streamtight.program.tags import TagSet, tags
+from streamtight.stream.dependence import barrier, same
 from streamtight.stream.event import Event, Kind
 from streamtight.verdict import Strength, Verdict
 
@@ -540,12 +540,33 @@ class ChangesItsColumn(OfValues):
         return state + sum(column.tolist()) // 2
 
 
-class HugeInBlocks(Huge):
-    def update_block(self, state: Any, block: Block, emit: EmitBlock) -> Any:
-        return NotImplemented if block.kind is not Value else state + sum(block["value"].tolist())
+Keyed = Kind("Keyed", time=int, key=int, value=int)
 
-    def update(self, state: Any, event: Event, emit: Emit) -> Any:
-        return state if event.kind is Value and event.value == 2**70 else OfValues.update(self, state, event, emit)
+
+class HugeInBlocks(ForkJoin):
+    """A tag beyond the whole numbers of columns: such events come one by one, and are no reason to raise."""
+
+    takes, gives, depends = (Keyed, Barrier), (Number,), barrier(Barrier) | same("key", of=Keyed)
+    whole, part, huge = StateType(Keyed, Barrier), StateType(Keyed), StateType(tags(Keyed, key=2**70))
+    branches = (Branch(whole, part, huge),)
+
+    def init(self) -> int:
+        return 0
+
+    def update(self, state: int, event: Event, emit: Emit) -> int:
+        if event.kind is Keyed:
+            return state + event.value
+        emit(Number(event.time, state))
+        return 0
+
+    def update_block(self, state: int, block: Block, emit: EmitBlock) -> Any:
+        return NotImplemented if block.kind is not Keyed else state + sum(block["value"].tolist())
+
+    def fork(self, state: int, left: Any, right: Any) -> tuple[int, int]:
+        return state, 0
+
+    def join(self, left: int, right: int) -> int:
+        return left + right
 
 
 def test_an_update_of_blocks_that_is_wrong_for_large_ones_is_found():
