@@ -226,8 +226,8 @@ def packed_state(state: State) -> bytes:
         plain = packed_plainly(state)
     except (pickle.PicklingError, AttributeError, TypeError):
         plain = b"__main__"
-    modules = ("__main__", *cloudpickle.list_registry_pickle_by_value())  # type: ignore[no-untyped-call]
-    if not any(name.encode() in plain for name in modules):
+    registered = cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
+    if b"__main__" not in plain and not (registered and any(name.encode() in plain for name in registered)):
         return plain
     packed: bytes = cloudpickle.dumps(state)  # type: ignore[no-untyped-call]
     return packed

@@ -34,7 +34,8 @@ class Rows:
     kind: Kind
     ticks: np.ndarray[Any, Any]
     batch: pa.RecordBatch
-    """Its columns are the fields of the kind, in their order."""
+    """Its columns are the fields of the kind, in their order; the rows are those from `start` on."""
+    start: int = 0
     _arrays: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -43,16 +44,20 @@ class Rows:
     def slice(self, start: int, stop: int) -> Rows:
         """Some of the rows."""
         arrays = {name: array[start:stop] for name, array in self._arrays.items()}
-        return Rows(self.kind, self.ticks[start:stop], self.batch.slice(start, stop - start), arrays)
+        return Rows(self.kind, self.ticks[start:stop], self.batch, self.start + start, arrays)
 
     def block(self) -> Block:
         """The rows as columns."""
         return Block(self.kind, _Columns(self), len(self.ticks))
 
+    def column(self, name: str) -> pa.Array:
+        """A column as it came."""
+        return self.batch.column(self.kind.names.index(name)).slice(self.start, len(self))
+
     def array(self, name: str) -> Any:
         """A column as an array of NumPy, or as a list where that has no type for it."""
         if name not in self._arrays:
-            self._arrays[name] = _array(self.kind, name, self.batch.column(self.kind.names.index(name)))
+            self._arrays[name] = _array(self.kind, name, self.column(name))
         return self._arrays[name]
 
     def read_all(self) -> Rows:
@@ -285,7 +290,7 @@ def mask_of(part: Tags, rows: Rows) -> np.ndarray[Any, Any]:
     mask = np.full(len(rows), part.kind is rows.kind)
     if part.kind is rows.kind:
         for name, values in part.fields:
-            mask &= _among(rows.batch.column(part.kind.names.index(name)), values)
+            mask &= _among(rows.column(name), values)
     return mask
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
+import math
 import os
 import pickle
 import queue
@@ -68,6 +69,8 @@ class Lost(Exception):
 
 _SIZE, _SMALL = 8, 65_536
 """So many bytes tell the size of a message, and so many are read at once."""
+_EAGER, _CONTESTED, _PATIENT = 200e-6, 500e-6, 1_000
+"""So many seconds a message is looked for; if others had the core for so many, so many messages are just waited for."""
 Address = tuple[str, int] | str
 """A host and a port, or a file of this machine."""
 Pack = Callable[[State], bytes]
@@ -81,7 +84,9 @@ def packed_plainly(state: State) -> bytes:
 class Wire:
     """A connection whose other side is known: messages, each in one write and mostly in one read."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, is_eager: bool = False) -> None:
+        """is_eager   whether a message is looked for a moment before one waits for it"""
+        self._patient = 0 if is_eager and hasattr(os, "sched_yield") else math.inf
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
         connection.close()
         if self._socket.family != socket.AF_UNIX:
@@ -129,10 +134,32 @@ class Wire:
         return memoryview(whole)[_SIZE:]
 
     def _some(self) -> bytes:
-        came = self._socket.recv(_SMALL)
+        came = self._soon() or self._socket.recv(_SMALL)
         if not came:
             raise Lost("the connection was closed")
         return came
+
+    def _soon(self) -> bytes:
+        """What comes while one looks for it, or nothing.
+
+        A core that falls asleep takes longer to wake than a synchronisation takes, most of all in a virtual machine. So
+        it is kept awake for a moment; whoever else wants it, gets it. If somebody does, looking is left for a while:
+        those who give way often are put last by the scheduler.
+        """
+        if self._patient > 0:
+            self._patient -= 1
+            return b""
+        began = before = time.perf_counter()
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                return self._socket.recv(_SMALL, socket.MSG_DONTWAIT)
+            now = time.perf_counter()
+            if now - before > _CONTESTED:
+                self._patient = _PATIENT
+            if now - before > _CONTESTED or now - began > _EAGER:
+                return b""
+            before = now
+            os.sched_yield()
 
     def wake(self) -> None:
         """Let nobody wait for a message any more."""
@@ -168,7 +195,7 @@ class Member:
             connection.send(leaf)
         except (EOFError, OSError) as error:
             raise Lost(str(error)) from error
-        self._wire = Wire(connection)
+        self._wire = Wire(connection, is_eager=True)
         start = self._reply()
         self.state: State = pickle.loads(start[0])  # noqa: S301 - from the driver, which knows the key
         events = itertools.repeat(None) if start[2] is None else start[2]

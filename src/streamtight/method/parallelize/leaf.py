@@ -203,6 +203,9 @@ class Leaf:
     # -- the rows before a key -----------------------------------------------------------------------------------
 
     def _handle(self, bound: Key) -> None:
+        if not self._cutting:
+            self._handle_free(bound)
+            return
         cutting = [(queue, rows) for queue in self._cutting for rows in queue.taken(bound)]
         cuts = sum(len(rows) for _, rows in cutting)
         if cuts and sum(len(rows) for queue in self._free for rows in queue.rows) < cuts * _FEW_ROWS:
