@@ -2,7 +2,7 @@
 
     python benchmarks/parallelize.py [--full] [section] ...
 
-Sections: synchronisations, leaves, vectorised, applications, varied, model; without any, all.
+Sections: synchronisations, leaves, vectorised, applications, scaling, varied, model; without any, all.
 
 Everything runs on local[8], as plans have up to 8 leaves. A job has a fixed cost, which is measured with nearly empty
 inputs, and a cost per event, which is what is left of a large job. Wall time decides, since the claims are about
@@ -75,7 +75,7 @@ class Application(NamedTuple):
     events: int
 
 
-LOOKUPS, BLOCKS = 400_000, 1_000_000
+LOOKUPS, BLOCKS = 800_000, 1_000_000
 
 
 def with_udf(spark: SparkSession, folder: str) -> dict[str, DataFrame]:
@@ -224,34 +224,37 @@ def load() -> str:
 # -- what the machine allows -------------------------------------------------------------------------------------------
 
 LOOP = """
-import sys, time
+import importlib, sys, time
 sys.path.insert(0, sys.argv[1])
-from event_windows import earned
+loop = getattr(importlib.import_module(sys.argv[2]), sys.argv[3])
 print("ready", flush=True)
 for line in sys.stdin:
     started = time.perf_counter()
-    for time_, article in zip(range(400_000), range(400_000)):
-        earned(time_, article)
+    loop(sys.argv[4])
     print(time.perf_counter() - started, flush=True)
 """
 
 
-def allowed_by_machine(rounds: int) -> float:
-    """How much faster two processes that know nothing of each other run than one: no plan can do better."""
+def allowed_by_machine(loop: Callable[[str], Any], folder: str, rounds: int) -> float:
+    """How much faster two processes that know nothing of each other run this loop than one: no plan can do better.
+
+    It differs from loop to loop: what two cores share, such as caches, is worth more to some than to others.
+    """
+    called = [str(EXAMPLES), loop.__module__, loop.__name__, folder]
     both = [
-        subprocess.Popen([sys.executable, "-c", LOOP, str(EXAMPLES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        subprocess.Popen([sys.executable, "-c", LOOP, *called], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for _ in range(2)
     ]
     for each in both:
         each.stdout.readline()
 
-    def loop(some: list[Any]) -> float:
+    def together(some: list[Any]) -> float:
         for each in some:
             each.stdin.write(b"go\n")
             each.stdin.flush()
         return max(float(each.stdout.readline()) for each in some)
 
-    found = [2 * loop(both[:1]) / loop(both) for _ in range(rounds)]
+    found = [2 * together(both[:1]) / together(both) for _ in range(rounds)]
     for each in both:
         each.stdin.close()
         each.wait()
@@ -288,7 +291,7 @@ def show_applications(rounds: int, factor: int) -> None:
                 if by_hand is not None:
                     works["by hand", is_large] = partial(collected, by_hand, folder)
             found = medians(rounds, works)
-        machine = allowed_by_machine(2)
+            machine = allowed_by_machine(sequential, large, rounds)
         cost = {who: per_event(found[who, True], found[who, False], events) for who, is_large in found if is_large}
         for who in cost:
             fixed.setdefault(who, []).append(found[who, False])
@@ -315,6 +318,32 @@ def show_applications(rounds: int, factor: int) -> None:
 
 
 ORDER = ("loop", "meant", 1, 2, 4, "by hand")
+
+
+# -- from one worker to two --------------------------------------------------------------------------------------------
+
+
+def show_scaling(rounds: int) -> None:
+    """One worker, two workers, one loop and two loops, each right after the other, as this machine's speed changes."""
+    events = 1_600_000
+    print(
+        f"\nFrom one worker to two, {events:,} events, one synchronisation per {BETWEEN:,}: medians of {rounds} rounds"
+    )
+    print(f"{'':15}{'2 to 1':>8}{'all rounds':>40}{'machine':>9}{'of it':>8}")
+    for name, module, program, sequential, _, count in applications():
+        if count != LOOKUPS or name == "SmartHome":  # whose two workers are not balanced
+            continue
+        with folders(module, events) as (large, small):
+            streams = module.streams(STREAMS, BETWEEN // STREAMS)
+            one, two = (tight.plan(program, streams, workers=workers) for workers in (1, 2))
+            fixed = medians(3, {plan: on_spark(plan, small) for plan in (one, two)})
+            found = []
+            for _ in range(rounds):
+                cost = [per_event(taken(on_spark(plan, large)), fixed[plan], events) for plan in (one, two)]
+                found.append((cost[0] / cost[1], allowed_by_machine(sequential, large, 1)))
+        ratio, machine = (statistics.median(each) for each in zip(*found, strict=True))
+        each = " ".join(f"{ratio:.2f}" for ratio, _ in sorted(found))
+        print(f"{name:15}{ratio:8.2f}{each:>40}{machine:9.2f}{ratio / machine:8.0%}  {load()}", flush=True)
 
 
 # -- one worker by processor time --------------------------------------------------------------------------------------
@@ -452,9 +481,10 @@ def cost_of_synchronisation(leaves: int, count: int) -> Cost:
 
 def show_synchronisations(count: int) -> None:
     print(f"\nSynchronisations, one after each event: {count:,} in a row, microseconds each, from one to the next")
+    print("(the median of seven runs)")
     print(f"{'leaves':>8}{'per second':>12}{'mean':>8}{'median':>8}{'95 %':>8}{'99 %':>8}{'most':>9}{'driver CPU':>12}")
     for leaves in (2, 4, MOST_LEAVES):
-        wall, driver, between = cost_of_synchronisation(leaves, count)
+        wall, driver, between = sorted(cost_of_synchronisation(leaves, count) for _ in range(7))[3]
         some = [between[int(len(between) * part)] * 1e6 for part in (0.5, 0.95, 0.99)] + [between[-1] * 1e6]
         cells = "".join(f"{each:8.0f}" for each in some[:3])
         print(
@@ -699,6 +729,7 @@ def main() -> None:
         "leaves": lambda: show_processor_time(rounds),
         "vectorised": lambda: show_vectorised(rounds, factor),
         "applications": lambda: show_applications(rounds, factor),
+        "scaling": lambda: show_scaling(rounds + 4),
         "varied": lambda: CHART.write_text(chart(show_varied(rounds - 1))),
         "model": lambda: show_model(rounds, count),
     }

@@ -224,10 +224,12 @@ def packed_state(state: State) -> bytes:
     """The bytes of a state; with the classes in it that only the user's script has, as Spark sends functions."""
     try:
         plain = packed_plainly(state)
+        if pickle.STACK_GLOBAL not in plain:  # plain values alone: no class or function is named
+            return plain
     except (pickle.PicklingError, AttributeError, TypeError):
         plain = b"__main__"
-    registered = cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
-    if b"__main__" not in plain and not (registered and any(name.encode() in plain for name in registered)):
+    modules = ("__main__", *cloudpickle.list_registry_pickle_by_value())  # type: ignore[no-untyped-call]
+    if not any(name.encode() in plain for name in modules):
         return plain
     packed: bytes = cloudpickle.dumps(state)  # type: ignore[no-untyped-call]
     return packed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -44,7 +44,9 @@ class Leader:
     ) -> None:
         """below   gives leaves and other leaders below this worker, by worker"""
         self.worker = worker
-        self._below, self._emit = below, emit
+        self._emit = emit
+        led = [worker] if worker.is_leaf else [each for top in worker.children for each in _led(top)]
+        self._below = {each: below(each) for each in led if leads_itself(each)}
         self._update = plan.program.update_of(plan.type_of(worker))
         own = [(key, event) for key, event in events.get(worker, ())]
         above = [[(key, None) for key, _ in events.get(other, ())] for other in ancestors(plan, worker)]
@@ -61,7 +63,7 @@ class Leader:
         to_parent   hands the state to the leader above and gives the new one
         """
         if self.worker.is_leaf:  # one worker alone has nobody below it to lead, and is no leader of itself
-            below = self._below(self.worker)
+            below = self._below[self.worker]
             below.send(state)
             return below.receive()
         self._hand_down(self.worker, state)
@@ -76,21 +78,30 @@ class Leader:
         return self._joins[worker](left, right)
 
     def _state_of(self, child: Worker) -> State:
-        return self._below(child).receive() if leads_itself(child) else self._joined(child)
+        below = self._below.get(child)
+        return self._joined(child) if below is None else below.receive()
 
     def _hand_down(self, worker: Worker, state: State) -> None:
         left, right = worker.children
         parts = self._forks[worker](state, self._tags[left], self._tags[right])
         for child, part in zip((left, right), parts, strict=True):
-            if leads_itself(child):
-                self._below(child).send(part)
-            else:
+            below = self._below.get(child)
+            if below is None:
                 self._hand_down(child, part)
+            else:
+                below.send(part)
 
 
 def leads_itself(worker: Worker) -> bool:
     """Whether a worker below another has a life of its own: a leaf, or one that handles events."""
     return worker.is_leaf or bool(worker.shares)
+
+
+def _led(worker: Worker) -> Iterator[Worker]:
+    """The worker and those below it that the same leader leads."""
+    yield worker
+    for child in () if leads_itself(worker) else worker.children:
+        yield from _led(child)
 
 
 def leaders(plan: Plan) -> list[Worker]:
