@@ -112,7 +112,8 @@ class _Batches:
         self._none = Kept(plan.program.name, tuple(stream.name for stream in plan.streams))
         self._folder = _Folder(self._spark, f"{checkpoint}/streamtight", self._none)
         self._kept = self._folder.last(None)
-        self.error: StreamtightError | None = None
+        self.error: Exception | None = None
+        """What ended it."""
 
     def rows(self) -> DataFrame:
         """The rows of all streams as one streaming DataFrame: tick, rank, place, and a column for each stream."""
@@ -141,6 +142,12 @@ class _Batches:
         except StreamtightError as error:
             self.error = error
             raise
+        except Exception as error:
+            # Spark looks in the text whether a stop was the cause, with a pattern that overflows on long ones. So it
+            # is given a short one; the error itself is kept.
+            self.error = error
+            kind = type(error)
+            raise RuntimeError(f"{kind.__module__}.{kind.__qualname__}: {str(error)[:300]}") from None
         finally:
             came.unpersist()
 
@@ -177,7 +184,8 @@ class _Batches:
                 f"streams of {self._plan.program.name}",
                 needed=f"at most {self._most_waiting} events that wait (most_waiting=)",
                 came=self.told(),
-                hint=f"heartbeats on the streams that are waited for: rows with {KIND!r} = {HEARTBEAT!r} and a time",
+                hint=f"a larger most_waiting= to go on from this checkpoint, and heartbeats on the streams that are "
+                f"waited for: rows with {KIND!r} = {HEARTBEAT!r} and a time",
             )
 
     # -- how far the streams have come ---------------------------------------------------------------------------

@@ -101,6 +101,10 @@ MOST_SECONDS = 20.0
 """For making a counterexample small, and for finding one that outputs show."""
 
 
+LEAST_CASES = 10
+"""So many inputs are tried, however long it takes."""
+
+
 def silent(_: str) -> None:
     """Tells nobody how far it is."""
 
@@ -111,14 +115,14 @@ def consistent(
     """Does it give the same outputs on any number of workers, in whatever order independent events come?
 
     cases     how many generated inputs it is tried on
-    seconds   how long the proof may take
+    seconds   how long the proof may take; trying it ends early after three times that, and the scope says so
     """
     if not isinstance(program, ForkJoin):
         raise PlanError("consistent(...)", needed="a fork/join program", came=repr(program)[:200], hint="Windows()")
     claim = f"{program.name} gives the same outputs on any number of workers"
     started = time.perf_counter()
     progress(f"{program.name}: trying it")
-    trial = _tried(program, cases, seed)
+    trial = _tried(program, cases, seed, 3 * seconds)
 
     def verdict(outcome: Outcome, reason: str | None = None, **more: Any) -> Verdict:
         cost = {"seconds": time.perf_counter() - started, "runs": float(trial.asked.runs)}
@@ -134,7 +138,7 @@ def consistent(
     progress(f"{program.name}: reading it")
     proof = is_consistent(program, Budget(seconds))
     if proof.suspects:  # of states that may not come about: a run has to show it
-        again = _tried(program, cases, seed, near=proof.suspects)
+        again = _tried(program, cases, seed, 3 * seconds, near=proof.suspects)
         if again.found is not None:
             trial = again
             return verdict(Outcome.FAILS)
@@ -221,8 +225,9 @@ class _Trial:
     unclear: str | None = None
 
 
-def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()) -> _Trial:
-    """Try so many inputs, until one shows that a law is broken."""
+def _tried(program: ForkJoin, cases: int, seed: int, seconds: float, near: Iterable[object] = ()) -> _Trial:
+    """Try so many inputs, until one shows that a law is broken, or until a few were tried and the time is over."""
+    until = time.perf_counter() + seconds
     trial = _Trial(Asked(Calls(program), with_large_blocks=True))
     before = _memory(program)
     inputs, long = _inputs(program, near)
@@ -232,6 +237,8 @@ def _tried(program: ForkJoin, cases: int, seed: int, near: Iterable[object] = ()
     try:
         usual = (trace.events for trace in inputs.traces(cases - len(long), seed))
         for trace in itertools.chain(usual, long):
+            if trial.cases >= LEAST_CASES and time.perf_counter() > until:
+                break
             trial.cases += 1
             events = _usable(program, trace)
             for number in range(1 + DIAGRAMS):  # in sequence first: that shows whether the relation is one

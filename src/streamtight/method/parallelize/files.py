@@ -28,16 +28,15 @@ class Files:
     @classmethod
     def at(cls, stream: str, where: Any) -> Files:
         """The files of a path, a folder (in the order of their names), a pattern, or several of these."""
-        if not isinstance(where, (str, os.PathLike, list, tuple)):
+        several = where if isinstance(where, (list, tuple)) else [where]
+        if not all(isinstance(each, (str, os.PathLike)) for each in several):
             raise InputError(
                 f"stream {stream!r}",
                 needed="a DataFrame or paths of files",
                 came=repr(where)[:80],
                 hint="'values.parquet'",
             )
-        paths = [
-            path for each in ([where] if isinstance(where, (str, os.PathLike)) else where) for path in _listed(each)
-        ]
+        paths = [path for each in several for path in _listed(each)]
         if not paths:
             raise InputError(
                 f"stream {stream!r}",
