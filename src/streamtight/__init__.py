@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from streamtight.program.transformer_forms import Parallel as Parallel
     from streamtight.program.transformer_forms import Partitioned as Partitioned
     from streamtight.program.transformer_forms import Relational as Relational
+    from streamtight.properties import queries as query  # noqa: F401
+    from streamtight.properties import transducers as transducer  # noqa: F401
     from streamtight.properties.explain import Why as Why
     from streamtight.properties.judge import Judge as Judge
     from streamtight.properties.parse import parse as parse
@@ -81,6 +83,8 @@ if TYPE_CHECKING:
     from streamtight.properties.temporal import release as release
     from streamtight.properties.temporal import since as since
     from streamtight.properties.temporal import until as until
+    from streamtight.properties.transducer import CONFLICT as CONFLICT
+    from streamtight.properties.transducer import UNDEFINED as UNDEFINED
     from streamtight.report.write import write_report as write_report
     from streamtight.source import gen as gen
     from streamtight.source.generate import Source as Source
@@ -109,6 +113,9 @@ if TYPE_CHECKING:
     from streamtight.spark.run import run_all as run_all
     from streamtight.spark.session import session as session
     from streamtight.spark.typecheck import typecheck as typecheck
+    from streamtight.spark.watch import watch as watch
+    from streamtight.spark.watch_formula import WatchedFormula as WatchedFormula
+    from streamtight.spark.watch_metrics import WatchMetrics as WatchMetrics
     from streamtight.stream.dependence import Dependence as Dependence
     from streamtight.stream.dependence import barrier as barrier
     from streamtight.stream.dependence import between as between
@@ -209,6 +216,7 @@ _HOMES = {
         "asserts",
         "on_frame",
     ],
+    "streamtight.properties.transducer": ["UNDEFINED", "CONFLICT"],
     "streamtight.source.generate": ["Source", "generated", "listed"],
     "streamtight.source.shrink": ["smallest_failing"],
     "streamtight.method.compare.matcher": ["Matcher", "Difference"],
@@ -228,6 +236,9 @@ _HOMES = {
     "streamtight.spark.graph": ["Graph", "spread"],
     "streamtight.spark.parallelize": ["parallelize", "Parallelized"],
     "streamtight.spark.typecheck": ["typecheck"],
+    "streamtight.spark.watch": ["watch"],
+    "streamtight.spark.watch_formula": ["WatchedFormula"],
+    "streamtight.spark.watch_metrics": ["WatchMetrics"],
     "streamtight.spark.rows": ["kind_of"],
     "streamtight.spark.recorded": ["recorded"],
     "streamtight.spark.live": ["compare_live", "LiveComparison"],
@@ -237,9 +248,14 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 # Names that Python has too are written with an underscore where they are defined.
 _WRITTEN = {"next": "next_", "property": "property_"}
-_MODULES = {"errors": "streamtight.errors", "gen": "streamtight.source.gen"}
+_MODULES = {
+    "errors": "streamtight.errors",
+    "gen": "streamtight.source.gen",
+    "query": "streamtight.properties.queries",
+    "transducer": "streamtight.properties.transducers",
+}
 
-__all__ = ["errors", "gen", *_HOME_OF]
+__all__ = [*_MODULES, *_HOME_OF]
 
 
 def __getattr__(name: str) -> Any:

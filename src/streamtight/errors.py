@@ -13,6 +13,7 @@ StreamtightError
 ├── TraceError        traces that cannot be compared, schedules that cannot be run
 ├── SourceError       a source of traces that cannot be, or that does not keep what it promises
 ├── FormulaError      a temporal formula that cannot be, or cannot be judged
+├── QueryError        a query that cannot be, or cannot be asked of this stream; `witness` is a word that shows why
 ├── PredicateError    a test in a formula raised, or gave no answer: with the letter, and the exception as its cause
 ├── VerdictError      a verdict that contradicts itself
 ├── ReportError       a report that cannot be written
@@ -111,6 +112,16 @@ class SourceError(StreamtightError):
 
 class FormulaError(StreamtightError):
     """A temporal formula that cannot be, or that cannot be judged on this word."""
+
+
+class QueryError(StreamtightError):
+    """A query that cannot be, or that cannot be asked of this stream. `witness` is a word of tags that shows why."""
+
+    def __init__(
+        self, where: str, *, needed: str, came: str, hint: str, witness: tuple[str, ...] | None = None
+    ) -> None:
+        super().__init__(where, needed=needed, came=came, hint=hint)
+        self.witness = witness
 
 
 class PredicateError(StreamtightError):

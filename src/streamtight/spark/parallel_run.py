@@ -144,16 +144,16 @@ class Given:
             )
         self.struct: StructType = Table(kinds).struct
         self._named = len(kinds) > 1
-        self.schemas = {kind: _arrow(struct_of(kind)) for kind in kinds}
+        self.schemas = {kind: arrow_of(struct_of(kind)) for kind in kinds}
 
     def frame(self, spark: SparkSession, pieces: Iterable[tuple[str, bytes]]) -> DataFrame:
         """What is in these pieces."""
-        table = output_table(pieces, _arrow(self.struct), named=self._named)
+        table = output_table(pieces, arrow_of(self.struct), named=self._named)
         return spark.createDataFrame(table, self.struct) if table.num_rows else spark.createDataFrame([], self.struct)
 
     def unpacked(self, packed: DataFrame) -> DataFrame:
         """What is in packed rows."""
-        schema, named = _arrow(self.struct), self._named
+        schema, named = arrow_of(self.struct), self._named
 
         def unpack(batches: Iterable[Any]) -> Iterator[Any]:
             return output_batches(pieces_of(batches), schema, named=named)
@@ -161,7 +161,7 @@ class Given:
         return packed.mapInArrow(unpack, self.struct)
 
 
-def _arrow(struct: StructType) -> Any:
+def arrow_of(struct: StructType) -> Any:
     """The type of these rows in Arrow."""
     zone: dict[str, Any] = (
         {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}

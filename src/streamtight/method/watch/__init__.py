@@ -1,0 +1,1 @@
+"""Queries on many items at once."""

@@ -1,0 +1,238 @@
+"""Queries on DataFrames of Spark: that end, by sorted partitions; that do not, by a state for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.state import GroupStateTimeout
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from streamtight.errors import QueryError
+from streamtight.method.watch.columns import Asked
+from streamtight.method.watch.kernel import BOOL, FLOAT, INT
+from streamtight.method.watch.questions import CONFLICT, DEFINED, FIELD, LATE, NULLS, ORDER, TAG, UNDEFINED, Question
+from streamtight.method.watch.tables import SortedTables
+from streamtight.spark.parallel_run import arrow_of
+from streamtight.spark.session import require_packages
+from streamtight.spark.watch_metrics import observed
+
+_TYPES = {"boolean": BOOL, "tinyint": INT, "smallint": INT, "int": INT, "bigint": INT, "float": FLOAT, "double": FLOAT}
+_TIMES: Mapping[str, Any] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), lambda column: column.cast("bigint")),
+    "timestamp": sf.unix_micros,
+    "date": lambda column: sf.unix_date(column).cast("bigint"),
+}
+"""How columns that order a stream become whole numbers."""
+_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+_DEFAULTS: Mapping[str | None, Any] = {BOOL: False, INT: 0, FLOAT: 0.0}
+_NESTED = ("array<", "struct<", "map<")
+_MARK, _ALL = "_streamtight_mark", "_streamtight_all"
+_PACKAGES = {"pyarrow": "pyarrow", "numpy": "numpy"}
+_STREAM_PACKAGES = {**_PACKAGES, "pandas": "'pandas<3'"}
+
+
+def watched(asked: Asked, frame: DataFrame, wait: str | None, forget_after: str | None) -> DataFrame:
+    """The answers on a DataFrame, as another."""
+    require_packages("watch", _STREAM_PACKAGES if frame.isStreaming else _PACKAGES)
+    if not asked.order_by:
+        raise QueryError(
+            "watch(frame)",
+            needed="the columns that order its rows, since rows of Spark have no order",
+            came="no order_by=",
+            hint="order_by='time'",
+        )
+    types = {field.name: field.dataType.simpleString() for field in frame.schema}
+    made, columns = asked.questions({name: _TYPES.get(kind) for name, kind in types.items()})
+    prepared = _prepared(asked, frame, made[0].compiled.tags, columns)
+    schema = _with_answers([frame.schema[name] for name in asked.kept], made)
+    if frame.isStreaming:
+        found = observed(_streamed(asked, prepared, types, made, columns, schema, wait, forget_after), made)
+    else:
+        for name, given in (("wait", wait), ("forget_after", forget_after)):
+            if given is not None:
+                raise QueryError(
+                    f"watch({name}=...)", needed="a streaming DataFrame", came="one that ends", hint="without it"
+                )
+        found = _sorted(asked, prepared, made, len(columns), schema)
+    return found.filter(_is_alarm(made)) if asked.outputs == "alarms" else found
+
+
+def _with_answers(fields: list[StructField], made: list[Question]) -> StructType:
+    struct = StructType([StructField(field.name, field.dataType) for field in fields])
+    for question in made:
+        struct = struct.add(question.name, DataType.fromDDL(question.type)).add(question.status_name, StringType())
+    return struct
+
+
+def _prepared(asked: Asked, frame: DataFrame, tags: tuple[str, ...], columns: list[str]) -> DataFrame:
+    """The frame with the number of each row's tag, and the fields that are read under names of ours."""
+    fields = [sf.col(_quoted(name)).alias(f"{FIELD}{place}") for place, name in enumerate(columns)]
+    kept = [sf.col(_quoted(name)) for name in asked.kept]
+    made = frame.select(*kept, _tag(asked, tags).alias(TAG), *fields)
+    return made.filter(sf.col(TAG) >= 0) if asked.ignores_others else made
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _tag(asked: Asked, tags: tuple[str, ...]) -> Column:
+    if asked.tags is None:
+        return sf.lit(0)
+    if isinstance(asked.tags, str):
+        tests: dict[str, Any] = {tag: sf.col(_quoted(asked.tags)) == sf.lit(tag) for tag in tags}
+    else:
+        tests = {tag: sf.expr(each) if isinstance(each, str) else each for tag, each in asked.tags.items()}
+    found = sf.when(sf.lit(False), sf.lit(-1))
+    for number, tag in enumerate(tags):
+        found = found.when(tests[tag], sf.lit(number))
+    return found.otherwise(sf.lit(-1))
+
+
+def _is_alarm(made: list[Question]) -> Column:
+    found = sf.lit(False)
+    for question in made:
+        is_bad = sf.col(_quoted(question.status_name)).isin(UNDEFINED, CONFLICT, LATE)
+        found = found | is_bad | ~sf.coalesce(sf.col(_quoted(question.name)), sf.lit(True))
+    return found
+
+
+# -- frames that end -------------------------------------------------------------------------------------------------
+
+
+def _sorted(asked: Asked, prepared: DataFrame, made: list[Question], fields: int, schema: StructType) -> DataFrame:
+    keys = [sf.col(_quoted(name)) for name in asked.key]
+    orders = [sf.col(_quoted(name)) for name in asked.order_by]
+    spread = prepared.repartition(*keys) if keys else prepared.repartition(1)
+    task = SortedTables(
+        made, fields, asked.key, asked.order_by, asked.kept, asked.takes_ties, asked.outputs == "changes",
+        arrow_of(schema),
+    )  # fmt: skip
+    return spread.sortWithinPartitions(*keys, *orders).mapInArrow(task, schema)
+
+
+# -- streams ---------------------------------------------------------------------------------------------------------
+
+
+def _streamed(
+    asked: Asked,
+    prepared: DataFrame,
+    types: Mapping[str, str],
+    made: list[Question],
+    columns: list[str],
+    schema: StructType,
+    wait: str | None,
+    forget_after: str | None,
+) -> DataFrame:
+    from streamtight.spark.watch_tasks import STATE, UNORDERED, KeyTask
+
+    for name in asked.order_by:
+        if types[name] not in _TIMES:
+            raise QueryError(
+                f"watch(order_by={name!r})", needed=f"a column of {', '.join(_TIMES)}", came=types[name], hint="cast it"
+            )
+    first = asked.order_by[0]
+    if wait is not None and types[first] != "timestamp":
+        raise QueryError(
+            f"watch(wait={wait!r})",
+            needed="a timestamp first in order_by",
+            came=f"{first}, {types[first]}",
+            hint="timestamp",
+        )
+    orders = [
+        sf.coalesce(_TIMES[types[name]](sf.col(_quoted(name))), sf.lit(0)).alias(f"{ORDER}{n}")
+        for n, name in enumerate(asked.order_by)
+    ]
+    keys = asked.key or (_ALL,)
+    if not asked.key:
+        prepared = prepared.withColumn(_ALL, sf.lit(0))
+    if wait is not None:
+        prepared = prepared.withWatermark(first, wait)
+    kept = [name for name in asked.kept if name not in asked.key]
+    if len(columns) > 62:
+        raise QueryError("watch(...)", needed="at most 62 fields that are read", came=str(len(columns)), hint="fewer")
+    # pandas makes floats of whole numbers beside nulls, and NaN of null: so nulls travel beside them.
+    is_unordered = sf.lit(False)
+    for name in asked.order_by:
+        is_unordered = is_unordered | sf.col(_quoted(name)).isNull()
+    nulls = sf.when(is_unordered, sf.lit(UNORDERED)).otherwise(sf.lit(0)).cast("bigint")
+    fields = []
+    for place, name in enumerate(columns):
+        field, default = sf.col(f"{FIELD}{place}"), _DEFAULTS.get(_TYPES.get(types[name], ""))
+        nulls = nulls + sf.when(field.isNull(), sf.lit(1 << place)).otherwise(sf.lit(0))
+        fields.append((field if default is None else sf.coalesce(field, sf.lit(default))).alias(f"{FIELD}{place}"))
+    # Spark drops rows behind the watermark without a word. It looks at the column that is marked as the time; so that
+    # is one beside the row's own, and rows that are late come to the task, which says so.
+    mark = [sf.lit("2200-01-01").cast("timestamp").alias(_MARK, metadata={"spark.watermarkDelayMs": 0})] if wait else []
+    plain = [_carried(name, types[name]).alias(name, metadata={}) for name in kept]
+    mine = [_carried(name, types.get(name, ""), is_key=True).alias(name) for name in keys]
+    rows = prepared.select(*mine, *plain, TAG, *fields, nulls.alias(NULLS), *orders, *mark)
+    timeout = GroupStateTimeout.NoTimeout
+    if wait is not None:
+        timeout = GroupStateTimeout.EventTimeTimeout
+    elif forget_after is not None:
+        timeout = GroupStateTimeout.ProcessingTimeTimeout
+    task = KeyTask(
+        made, asked.key, kept, len(asked.order_by), len(columns), asked.takes_ties,
+        asked.outputs == "changes", wait is not None, None if forget_after is None else _milliseconds(forget_after),
+    )  # fmt: skip
+    carried = [StructField(name, rows.schema[name].dataType) for name in (*asked.key, *kept)]
+    ordered = _with_answers(carried, made)
+    found = rows.groupBy(*map(_quoted, keys)).applyInPandasWithState(task, ordered, STATE, "append", timeout)
+    answers = {question.name: question.status_name for question in made if question.type in ("double", "float")}
+    named = {name: _brought(name, types[name], is_key=name in asked.key).alias(name) for name in (*asked.key, *kept)}
+    return found.select(
+        *(named[name] if name in named else _with_nan(name, answers.get(name)) for name in schema.names)
+    )
+
+
+def _carried(name: str, kind: str, *, is_key: bool = False) -> Column:
+    """A column as something that pandas does not change: it has no whole numbers beside nulls, and NaN is null there."""
+    column = sf.col(_quoted(name))
+    if kind in ("float", "double") and is_key:
+        column = column + sf.lit(0.0).cast(kind)  # -0.0 is 0.0, also for Spark's state store
+    if kind in _TYPES and kind != "boolean" or kind == "timestamp_ntz":
+        return column.cast("string")
+    if kind == "timestamp":
+        return sf.unix_micros(column).cast("string")
+    if kind.startswith(_NESTED) and not is_key:
+        return sf.to_json(column, _JSON)
+    return column
+
+
+def _brought(name: str, kind: str, *, is_key: bool = False) -> Column:
+    """The column again."""
+    column = sf.col(_quoted(name))
+    if kind in _TYPES and kind != "boolean" or kind == "timestamp_ntz":
+        return column.cast(kind)
+    if kind == "timestamp":
+        return sf.timestamp_micros(column.cast("bigint"))
+    if kind.startswith(_NESTED) and not is_key:
+        return sf.from_json(column, kind, _JSON)
+    return column
+
+
+def _with_nan(name: str, status_name: str | None) -> Column:
+    """A column; pandas makes null of NaN, and an answer that is defined is never null."""
+    column = sf.col(_quoted(name))
+    if status_name is None:
+        return column
+    is_nan = column.isNull() & (sf.col(_quoted(status_name)) == DEFINED)
+    return sf.when(is_nan, sf.lit(float("nan"))).otherwise(column).alias(name)
+
+
+def _milliseconds(text: str) -> int:
+    """A time as people write it, as Spark reads it."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise AssertionError("a frame has a session")  # pragma: no cover
+    try:
+        row = spark.sql(f"SELECT cast(interval '{text}' AS interval day to second)").collect()
+    except Exception as error:
+        raise QueryError("watch(forget_after=...)", needed="a time", came=repr(text), hint="'2 hours'") from error
+    return int(row[0][0].total_seconds() * 1000)
