@@ -15,6 +15,7 @@ from streamtight.errors import (
     JobError,
     KindError,
     PredicateError,
+    QueryError,
     SchemaError,
     StreamtightError,
     TimeLimitError,
@@ -179,6 +180,7 @@ def test_a_refusal_survives_pickling_and_copying(name: str):
 
 
 EXTRAS: dict[type[StreamtightError], dict[str, object]] = {
+    QueryError: {"witness": ("a", "b")},
     SchemaError: {"rule": "2.8"},
     JobError: {"batch": 3, "raised": "ValueError: no"},
     TimeLimitError: {"seconds": 2.5},

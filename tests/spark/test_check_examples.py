@@ -30,6 +30,7 @@ def test_the_count_of_spark_is_right_and_one_less_is_not():
     assert finding(tight.check(counts.faulty_count, counts.counted, **options)) == "VIOLATED"
 
 
+@pytest.mark.slow
 def test_a_total_grows_by_what_comes_in_and_that_of_different_rows_does_not():
     options = {"on": counts.measured, "mode": "complete", "shrink": 3}
 
@@ -52,6 +53,7 @@ def test_without_memory_a_bad_user_is_soon_forgotten():
     assert "at batch 1 banned is false" in verdict.counterexample.explanation
 
 
+@pytest.mark.slow
 def test_with_memory_bad_users_stay_banned():
     options = {"on": banned_users.users}
 
@@ -62,6 +64,7 @@ def test_with_memory_bad_users_stay_banned():
 # -- windows, sessions and joins, with watermarks --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_late_clicks_are_counted_if_the_watermark_waits_for_them():
     options = {"on": windows.traffic, "gives": windows.Clicks, "runs": 6, "shrink": 0}
 

@@ -52,6 +52,7 @@ def ended(driver: subprocess.Popen[str], data: Path) -> list[list[int]]:
     return found
 
 
+@pytest.mark.slow
 def test_an_executor_that_is_killed_costs_time_and_no_result(data: Path) -> None:
     with cluster(data, sys.executable, workers=2) as running:
         driver = started(running, data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, MutableMapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -41,10 +42,15 @@ class Bound(NamedTuple):
 
     def __str__(self) -> str:
         ways = "1 control state" if self.controls == 1 else f"{self.controls} control states"
+        needs = f"{_counted(self.registers, 'register')}, at most {_counted(self.operations, 'operation')} an item"
         return (
-            f"{self.registers} registers, at most {self.operations} operations an item, {ways}\n"
+            f"{needs}, {ways}\n"
             f"(before simplification {self.states} states and size {self.size}, for a query of length {self.length})"
         )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 class Compiled:
@@ -155,13 +161,26 @@ class Compiled:
         """What makes a function of an item and one that tells the state."""
         return item_code(self.program)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells the states of this query from those of others."""
+        steps = [
+            (control, tag, *map(str, step.values), str(step.updates), str(step.answer), str(step.status), step.then)
+            for (control, tag), step in sorted(self.program.steps.items())
+        ]
+        told = repr((self.tags, self.program.registers, self.program.controls, steps))
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
     def failed(self, error: Exception, tag: object, value: Value) -> QueryError:
         """The error for an operation that raised at an item."""
+        hint = "another tag for such items, or a filter; a field is written cur.price"
+        if isinstance(error, ZeroDivisionError):
+            hint = "choose(y == 0, 0, x / y) where it may be; or another tag for such items"
         return QueryError(
             short(self.query),
             needed="operations that give a value for every item",
             came=f"{type(error).__name__}: {error}, at the item ({tag!r}, {value!r})",
-            hint="choose(y == 0, 0, x / y) where it may be; or another tag for such items",
+            hint=hint,
         )
 
     def _failed_in_block(self, error: AtItem, tags: Sequence[int], columns: Sequence[Sequence[Value]]) -> QueryError:

@@ -24,17 +24,21 @@ from typing import TYPE_CHECKING, Any
 
 from streamtight.errors import QueryError
 from streamtight.properties.term import (
+    ABSOLUTE,
     ADD,
     AND,
     AT_LEAST,
     AT_MOST,
     DIVIDE,
     EQUAL,
+    FLOOR_DIVIDE,
     IFF,
     IMPLIES,
     LESS,
+    MODULO,
     MORE,
     MULTIPLY,
+    NEGATE,
     NOT,
     OR,
     SUBTRACT,
@@ -186,6 +190,18 @@ class Query:
 
     def __rtruediv__(self, other: object) -> Query:
         return _arithmetic(DIVIDE, other, self)
+
+    def __floordiv__(self, other: object) -> Query:
+        return _arithmetic(FLOOR_DIVIDE, self, other)
+
+    def __mod__(self, other: object) -> Query:
+        return _arithmetic(MODULO, self, other)
+
+    def __neg__(self) -> Query:
+        return Combine((self,), Apply(NEGATE, (Slot(0),)))
+
+    def __abs__(self) -> Query:
+        return Combine((self,), Apply(ABSOLUTE, (Slot(0),)))
 
     def __lt__(self, other: object) -> Query:
         return Comparison(LESS, self, query_of(other))

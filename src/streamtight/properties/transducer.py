@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -280,13 +280,31 @@ def side_by_side(machines: Sequence[Transducer], more: Sequence[str]) -> tuple[l
     starts = list(itertools.accumulate((len(machine.states) for machine in machines), initial=0))
     states = [*itertools.chain.from_iterable(machine.states for machine in machines), *more]
     rules = [
-        replace(
-            rule, target=rule.target + start, sources=tuple(Source(s + start, is_new) for s, is_new in rule.sources)
+        Rule(
+            rule.on,
+            tuple([Source(state + start, is_new) for state, is_new in rule.sources]),
+            rule.target + start,
+            rule.term,
         )
         for machine, start in zip(machines, starts, strict=False)
         for rule in machine.rules
     ]
     return states, rules, starts
+
+
+def _put_together(
+    tags: tuple[str, ...],
+    states: tuple[str, ...],
+    rules: tuple[Rule, ...],
+    inputs: tuple[int, ...],
+    outputs: tuple[int, ...],
+) -> Transducer:
+    """A machine made of right ones, which need not be checked again: that would take most of the time."""
+    machine = object.__new__(Transducer)
+    parts = {"tags": tags, "states": states, "rules": rules, "inputs": inputs, "outputs": outputs}
+    for name, value in parts.items():
+        object.__setattr__(machine, name, value)
+    return machine
 
 
 def copy_rule(source: int, target: int) -> Rule:
@@ -309,7 +327,7 @@ def parallel(*machines: Transducer) -> Transducer:
     outputs = [
         each for machine, start in zip(machines, starts, strict=False) for each in _shifted(machine.outputs, start)
     ]
-    return Transducer(machines[0].tags, tuple(states), tuple(rules), tuple(inputs), tuple(outputs))
+    return _put_together(machines[0].tags, tuple(states), tuple(rules), tuple(inputs), tuple(outputs))
 
 
 def union(one: Transducer, other: Transducer) -> Transducer:
@@ -323,7 +341,7 @@ def union(one: Transducer, other: Transducer) -> Transducer:
     for machine, start in zip((one, other), starts, strict=False):
         rules += itertools.starmap(copy_rule, zip(inputs, _shifted(machine.inputs, start), strict=True))
         rules += itertools.starmap(copy_rule, zip(_shifted(machine.outputs, start), outputs, strict=True))
-    return Transducer(one.tags, tuple(states), tuple(rules), tuple(inputs), tuple(outputs))
+    return _put_together(one.tags, tuple(states), tuple(rules), tuple(inputs), tuple(outputs))
 
 
 def concatenate(one: Transducer, other: Transducer) -> Transducer:
@@ -336,7 +354,7 @@ def concatenate(one: Transducer, other: Transducer) -> Transducer:
     states, rules, starts = side_by_side([one, other], [])
     rules += itertools.starmap(copy_rule, zip(one.outputs, _shifted(other.inputs, starts[1]), strict=True))
     outputs = _shifted(other.outputs, starts[1])
-    return Transducer(one.tags, tuple(states), tuple(rules), one.inputs, tuple(outputs))
+    return _put_together(one.tags, tuple(states), tuple(rules), one.inputs, tuple(outputs))
 
 
 def iterate(machine: Transducer) -> Transducer:
@@ -349,7 +367,7 @@ def iterate(machine: Transducer) -> Transducer:
     loop = range(starts[-1], starts[-1] + len(machine.inputs))
     rules += itertools.starmap(copy_rule, zip(loop, machine.inputs, strict=True))
     rules += itertools.starmap(copy_rule, zip(machine.outputs, loop, strict=True))
-    return Transducer(machine.tags, tuple(states), tuple(rules), tuple(loop), tuple(loop))
+    return _put_together(machine.tags, tuple(states), tuple(rules), tuple(loop), tuple(loop))
 
 
 def data_function(tags: tuple[str, ...], count: int, *terms: Term | Sequence[Term]) -> Transducer:
@@ -382,7 +400,7 @@ def prefix_sum(machine: Transducer, function: Transducer) -> Transducer:
     for output, summand in zip(function.outputs, sums, strict=True):
         rules.append(Rule(When.ITEM, (old(output + start),), summand + start, Slot(0)))
     inputs = (*machine.inputs, *range(end, end + folded))
-    return Transducer(machine.tags, tuple(states), tuple(rules), inputs, tuple(_shifted(function.outputs, start)))
+    return _put_together(machine.tags, tuple(states), tuple(rules), inputs, tuple(_shifted(function.outputs, start)))
 
 
 def _require_equal(where: str, what: str, counts: Sequence[int]) -> None:

@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streamtight.errors import QueryError
-from streamtight.properties.monitor import Monitor, item_of
+from streamtight.properties.monitor import Compiled, Monitor, item_of
 from streamtight.properties.query import Level, Query
 from streamtight.properties.query_parse import parse_query
 from streamtight.properties.temporal import Formula
 
 Named = Query | str | Mapping[str, Query | str]
 OUTPUTS = ("values", "changes", "alarms")
+OTHER = "(other)"
+"""The tag of items that have none of the query's, where these are passed on."""
 
 
 def watch(
@@ -44,12 +46,14 @@ def watch(
 
     key        the columns that tell one stream from another: each has answers of its own
     order_by   the columns that order the rows of a stream
-    tags       the column with the tag of a row; or a condition for each tag, of which the first that is true counts
+    tags       the column with the tag of a row; or a condition for each tag, of which the first that is true counts;
+               for single items, all tags that come, where the query does not name all
     value      the column that is `cur`; fields are columns: `cur.price`
     keep       further columns to keep beside the answers
     outputs    "values": an answer for each row; "changes": those that differ from the one before;
                "alarms": rows at which something that should be true is false, or cannot be told
-    others     "refuse" rows without a tag of the query, or "ignore" them
+    others     "refuse" rows without a tag of the query, "ignore" them, or "pass" them on: no atom names them, but they
+               are items, and get an answer
     ties       "refuse" different rows of equal order, or take "any" order
     wait       on streams: how long rows that come late are waited for, as "10 minutes"; needs a timestamp in order_by
     forget_after   on streams: after how long a key without rows is forgotten, as "2 hours"
@@ -71,7 +75,7 @@ def watch(
     queries = _named(query)
     for name, given, known in (
         ("outputs", outputs, OUTPUTS),
-        ("others", others, ("refuse", "ignore")),
+        ("others", others, ("refuse", "ignore", "pass")),
         ("ties", ties, ("refuse", "any")),
     ):
         if given not in known:
@@ -81,12 +85,24 @@ def watch(
     if outputs == "alarms":
         _require_temporal(queries)
     if not (hasattr(stream, "sparkSession") or hasattr(stream, "to_batches") or hasattr(stream, "iloc")):
-        return _answers(query, queries, stream, key, others)
+        for name, was_given in (
+            ("order_by", order_by), ("value", value), ("keep", tuple(keep)), ("wait", wait), ("gives", gives),
+            ("forget_after", forget_after), ("outputs", outputs != "values"), ("tags", isinstance(tags, Mapping)),
+        ):  # fmt: skip
+            if was_given:
+                raise QueryError(
+                    f"watch({name}=...)", needed="a table or a DataFrame", came="single items", hint=f"no {name}="
+                )
+        if not hasattr(stream, "__iter__"):
+            raise QueryError(
+                "watch(...)", needed="a table, a DataFrame, or items", came=repr(stream), hint="[('v', 5)]"
+            )
+        return _answers(query, queries, stream, key, others, tags)
     from streamtight.method.watch.columns import Asked
 
     asked = Asked(
         queries, _names("key", key), _names("order_by", order_by), tags, value, _names("keep", keep),
-        outputs, others == "ignore", ties == "any", dict(gives or {}),
+        outputs, others, ties == "any", dict(gives or {}),
     )  # fmt: skip
     if hasattr(stream, "sparkSession"):
         from streamtight.spark.watch_frames import watched
@@ -149,18 +165,34 @@ def _require_temporal(queries: Mapping[str, Query]) -> None:
             )
 
 
-def _answers(given: Named, queries: Mapping[str, Query], items: Iterable[Any], key: Any, others: str) -> Iterator[Any]:
+def _answers(
+    given: Named, queries: Mapping[str, Query], items: Iterable[Any], key: Any, others: str, tags: Any
+) -> Iterator[Any]:
     """The answers after each item, for each key; several queries give a dict."""
-    tags = sorted({tag for each in queries.values() for tag in each.tags}) or None
-    compiled = {name: each.compile(tags) for name, each in queries.items()}
-    is_one = not isinstance(given, Mapping)
-    known = set(tags) if tags is not None and others == "ignore" else None
+    known = list(tags or sorted({tag for each in queries.values() for tag in each.tags}))
+    # A query that names no tag takes all: they count as one.
+    passes = others == "pass" or not known
+    compiled = {name: each.compile([*known, *([OTHER] if passes else [])]) for name, each in queries.items()}
+    return _given(compiled, not isinstance(given, Mapping), items, key, frozenset(known), others, passes)
+
+
+def _given(
+    compiled: Mapping[str, Compiled],
+    is_one: bool,
+    items: Iterable[Any],
+    key: Any,
+    known: frozenset[str],
+    others: str,
+    passes: bool,
+) -> Iterator[Any]:
     at_work: dict[Any, dict[str, Monitor]] = {}
     key_of: Callable[[Any], Any] = key if callable(key) else lambda item: _key(item, key)
     for item in items:
         tag, value = item_of(item)
-        if known is not None and tag not in known:
-            continue
+        if tag not in known:
+            if others == "ignore" and known:
+                continue
+            tag = OTHER if passes else tag
         mine = None if key is None else key_of(value)
         mine = "NaN" if mine != mine else mine  # which is not equal to itself
         if mine not in at_work:

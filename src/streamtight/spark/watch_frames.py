@@ -11,7 +11,7 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from streamtight.errors import QueryError
-from streamtight.method.watch.columns import Asked
+from streamtight.method.watch.columns import OTHER, Asked
 from streamtight.method.watch.kernel import BOOL, FLOAT, INT
 from streamtight.method.watch.questions import CONFLICT, DEFINED, FIELD, LATE, NULLS, ORDER, TAG, UNDEFINED, Question
 from streamtight.method.watch.tables import SortedTables
@@ -28,6 +28,7 @@ _TIMES: Mapping[str, Any] = {
 """How columns that order a stream become whole numbers."""
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 _DEFAULTS: Mapping[str | None, Any] = {BOOL: False, INT: 0, FLOAT: 0.0}
+_AS_TEXT = {*_TYPES, "timestamp_ntz"} - {"boolean"}
 _NESTED = ("array<", "struct<", "map<")
 _MARK, _ALL = "_streamtight_mark", "_streamtight_all"
 _PACKAGES = {"pyarrow": "pyarrow", "numpy": "numpy"}
@@ -44,6 +45,14 @@ def watched(asked: Asked, frame: DataFrame, wait: str | None, forget_after: str 
             came="no order_by=",
             hint="order_by='time'",
         )
+    for name in asked.kept:
+        if "." in name or "`" in name:
+            raise QueryError(
+                f"watch(...) with the column {name!r}",
+                needed="keys, orders and kept columns without dots and backticks, which Spark does not hand over",
+                came=repr(name),
+                hint=f"frame.withColumnRenamed({name!r}, ...)",
+            )
     types = {field.name: field.dataType.simpleString() for field in frame.schema}
     made, columns = asked.questions({name: _TYPES.get(kind) for name, kind in types.items()})
     prepared = _prepared(asked, frame, made[0].compiled.tags, columns)
@@ -72,7 +81,7 @@ def _prepared(asked: Asked, frame: DataFrame, tags: tuple[str, ...], columns: li
     fields = [sf.col(_quoted(name)).alias(f"{FIELD}{place}") for place, name in enumerate(columns)]
     kept = [sf.col(_quoted(name)) for name in asked.kept]
     made = frame.select(*kept, _tag(asked, tags).alias(TAG), *fields)
-    return made.filter(sf.col(TAG) >= 0) if asked.ignores_others else made
+    return made.filter(sf.col(TAG) >= 0) if asked.others == "ignore" else made
 
 
 def _quoted(name: str) -> str:
@@ -83,13 +92,14 @@ def _tag(asked: Asked, tags: tuple[str, ...]) -> Column:
     if asked.tags is None:
         return sf.lit(0)
     if isinstance(asked.tags, str):
-        tests: dict[str, Any] = {tag: sf.col(_quoted(asked.tags)) == sf.lit(tag) for tag in tags}
+        known = [tag for tag in tags if tag != OTHER]
+        tests: dict[str, Any] = {tag: sf.col(_quoted(asked.tags)) == sf.lit(tag) for tag in known}
     else:
         tests = {tag: sf.expr(each) if isinstance(each, str) else each for tag, each in asked.tags.items()}
     found = sf.when(sf.lit(False), sf.lit(-1))
-    for number, tag in enumerate(tags):
-        found = found.when(tests[tag], sf.lit(number))
-    return found.otherwise(sf.lit(-1))
+    for tag, test in tests.items():
+        found = found.when(test, sf.lit(tags.index(tag)))
+    return found.otherwise(sf.lit(tags.index(OTHER) if asked.others == "pass" else -1))
 
 
 def _is_alarm(made: list[Question]) -> Column:
@@ -183,18 +193,18 @@ def _streamed(
     ordered = _with_answers(carried, made)
     found = rows.groupBy(*map(_quoted, keys)).applyInPandasWithState(task, ordered, STATE, "append", timeout)
     answers = {question.name: question.status_name for question in made if question.type in ("double", "float")}
-    named = {name: _brought(name, types[name], is_key=name in asked.key).alias(name) for name in (*asked.key, *kept)}
+    named = {name: _brought(schema[name], is_key=name in asked.key) for name in (*asked.key, *kept)}
     return found.select(
         *(named[name] if name in named else _with_nan(name, answers.get(name)) for name in schema.names)
     )
 
 
 def _carried(name: str, kind: str, *, is_key: bool = False) -> Column:
-    """A column as something that pandas does not change: it has no whole numbers beside nulls, and NaN is null there."""
+    """A column as something that pandas leaves alone: it has no whole numbers beside nulls, and NaN is null there."""
     column = sf.col(_quoted(name))
     if kind in ("float", "double") and is_key:
         column = column + sf.lit(0.0).cast(kind)  # -0.0 is 0.0, also for Spark's state store
-    if kind in _TYPES and kind != "boolean" or kind == "timestamp_ntz":
+    if kind in _AS_TEXT:
         return column.cast("string")
     if kind == "timestamp":
         return sf.unix_micros(column).cast("string")
@@ -203,16 +213,16 @@ def _carried(name: str, kind: str, *, is_key: bool = False) -> Column:
     return column
 
 
-def _brought(name: str, kind: str, *, is_key: bool = False) -> Column:
+def _brought(field: StructField, *, is_key: bool) -> Column:
     """The column again."""
-    column = sf.col(_quoted(name))
-    if kind in _TYPES and kind != "boolean" or kind == "timestamp_ntz":
-        return column.cast(kind)
-    if kind == "timestamp":
-        return sf.timestamp_micros(column.cast("bigint"))
-    if kind.startswith(_NESTED) and not is_key:
-        return sf.from_json(column, kind, _JSON)
-    return column
+    column, kind = sf.col(_quoted(field.name)), field.dataType.simpleString()
+    if kind in _AS_TEXT:
+        column = column.cast(field.dataType)
+    elif kind == "timestamp":
+        column = sf.timestamp_micros(column.cast("bigint"))
+    elif kind.startswith(_NESTED) and not is_key:
+        column = sf.from_json(column, field.dataType, _JSON)  # type: ignore[arg-type]
+    return column.alias(field.name)
 
 
 def _with_nan(name: str, status_name: str | None) -> Column:

@@ -89,7 +89,14 @@ class KeyTask:
             given.append(made)
         rest = rows[held].reset_index(drop=True) if any(held) else None
         last = done[-1] if done else last
-        state.update((packed(states), json.dumps(last), json.dumps(answers), b"" if rest is None else to_ipc(rest)))
+        state.update(
+            (
+                packed(self.questions, states),
+                json.dumps(last),
+                json.dumps(answers),
+                b"" if rest is None else to_ipc(rest),
+            )
+        )
         self._set_timeout(state, rest, last, order_names)
         yield from given
 
@@ -99,7 +106,7 @@ class KeyTask:
         states, last, answers, waiting = state.get
         found = json.loads(last)
         return (
-            unpacked(states),
+            unpacked(self.questions, states),
             None if found is None else tuple(found),
             json.loads(answers),
             from_ipc(bytes(waiting)) if waiting else None,

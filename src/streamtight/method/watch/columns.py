@@ -16,6 +16,8 @@ from streamtight.method.watch.questions import CONFLICT, FIELD, ORDER, TAG, UNDE
 from streamtight.method.watch.tables import SortedTables
 from streamtight.properties.query import Query
 
+OTHER = "(other)"
+"""The tag of rows that have none of the query's, where these are passed on."""
 _SQL = {"boolean": pa.bool_(), "bigint": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
 
@@ -30,7 +32,8 @@ class Asked:
     value: str | None
     keep: tuple[str, ...]
     outputs: str
-    ignores_others: bool
+    others: str
+    """What becomes of rows without a tag of the query: they are refused, ignored, or passed as items without a name."""
     takes_ties: bool
     gives: dict[str, str]
 
@@ -61,7 +64,10 @@ class Asked:
                 hint="tags='kind', the column with the tag; or tags={'a': \"kind = 'a'\", ...}",
             )
         known: dict[Any, str | None] = {**types, None: types.get(self.value or "")}
-        made, fields = questions(self.queries, tags, known, self.gives)
+        if self.others == "pass":
+            tags = [*(tags or ()), OTHER]
+        compiled = {name: query.compile(tags) for name, query in self.queries.items()}
+        fields = list(dict.fromkeys(field for each in compiled.values() for field in each.fields))
         columns = []
         for field in fields:
             if field is None and self.value is None:
@@ -74,6 +80,7 @@ class Asked:
             column = self.value if field is None else field
             _require_column(str(column), types)
             columns.append(str(column))
+        made = questions(compiled, fields, known, self.gives)
         names = [*self.kept, *(name for each in made for name in (each.name, each.status_name))]
         clash = {name for name in names if names.count(name) > 1}
         if clash:
@@ -104,11 +111,11 @@ def answered(asked: Asked, given: Any) -> Any:
         table = pa.Table.from_batches([table])
     types = {field.name: _type_of(field.type) for field in table.schema}
     made, columns = asked.questions(types)
-    tags = _tag_numbers(asked, table, made[0].compiled.tags)
+    tags = _tag_numbers(asked, table, given, made[0].compiled.tags)
     table = table.append_column(TAG, tags)
     for place, name in enumerate(columns):
         table = table.append_column(f"{FIELD}{place}", table[name])
-    if asked.ignores_others:
+    if asked.others == "ignore":
         table = table.filter(pc.greater_equal(table[TAG], 0))
     if asked.order_by:
         table = table.sort_by([(name, "ascending") for name in (*asked.key, *asked.order_by)])
@@ -159,22 +166,26 @@ def _type_of(data_type: Any) -> str | None:
     return next((kind for test, kind in tests if test(data_type)), None)
 
 
-def _tag_numbers(asked: Asked, table: Any, tags: Sequence[str]) -> Any:
-    """The number of each row's tag; -1 if it has none."""
+def _tag_numbers(asked: Asked, table: Any, given: Any, tags: Sequence[str]) -> Any:
+    """The number of each row's tag; for rows that have none, that of `OTHER`, or -1."""
+    otherwise = tags.index(OTHER) if asked.others == "pass" else -1
     if asked.tags is None:
         return pa.array(np.zeros(len(table), dtype=np.int32))
     if isinstance(asked.tags, str):
         found = pc.index_in(table[asked.tags], pa.array(tags, table.schema.field(asked.tags).type))
-        return pc.fill_null(found, -1)
-    numbers = np.full(len(table), -1, dtype=np.int32)
+        return pc.fill_null(found, otherwise)
+    numbers = np.full(len(table), otherwise, dtype=np.int32)
+    is_open = np.ones(len(table), dtype=bool)
     for number, (tag, test) in enumerate(asked.tags.items()):
-        if not callable(test):
+        found = np.asarray(test(given)) if callable(test) else None
+        if found is None or found.shape != (len(table),) or found.dtype.kind not in "bO":
             raise QueryError(
                 f"watch(tags={{{tag!r}: ...}})",
-                needed="a function of the table",
-                came=repr(test),
-                hint="lambda t: pc.equal(...)",
+                needed="a function of the table that gives true or false for each row",
+                came=repr(test) if found is None else repr(found)[:80],
+                hint="lambda frame: frame['kind'] == 'a' with pandas, lambda t: pc.equal(t['kind'], 'a') with Arrow",
             )
-        is_it = np.asarray(test(table))
-        numbers[(numbers < 0) & is_it.astype(bool)] = number
+        is_it = np.array([each is True or each is np.True_ or each == 1 for each in found.tolist()], dtype=bool)
+        numbers[is_open & is_it] = number
+        is_open &= ~is_it
     return pa.array(numbers)

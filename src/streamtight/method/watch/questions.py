@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streamtight.errors import QueryError
-from streamtight.method.watch.kernel import BOOL, FLOAT, MIXED, UNKNOWN, NotTyped, Types
+from streamtight.method.watch.answers import answer_type
+from streamtight.method.watch.kernel import BOOL, FLOAT, MIXED
 from streamtight.properties.monitor import Compiled, State, short
-from streamtight.properties.query import Level, Query
+from streamtight.properties.query import Level
 
 TAG, FIELD, ORDER, NULLS = (f"_streamtight_{each}" for each in ("tag", "field_", "order_", "nulls"))
 """Columns that are made of the user's: the number of the tag, the fields that are read, what orders rows, and which
@@ -38,21 +39,20 @@ class Question:
 
 
 def questions(
-    given: Mapping[str, Query],
-    tags: Sequence[str] | None,
+    compiled: Mapping[str, Compiled],
+    fields: Sequence[str | None],
     types: Mapping[str | None, str | None],
     gives: Mapping[str, str],
-) -> tuple[list[Question], list[str | None]]:
-    """The questions, and the fields that all of them read together.
+) -> list[Question]:
+    """The questions.
 
+    fields  those that all of them read together
     types   the type of each field for which one is known: BOOL, INT or FLOAT
     gives   the types of answers, as Spark writes them, where they cannot be found out
     """
-    compiled = {name: query.compile(tags) for name, query in given.items()}
-    fields = list(dict.fromkeys(field for each in compiled.values() for field in each.fields))
     made = []
     for name, each in compiled.items():
-        kind = gives.get(name) or _answer_type(each, types)
+        kind = gives.get(name) or answer_type(each, types)
         if kind is None:
             raise QueryError(
                 short(each.query),
@@ -62,23 +62,13 @@ def questions(
             )
         places = tuple(fields.index(field) for field in each.fields)
         made.append(Question(name, each, kind, places, each.query.level is Level.TEMPORAL))
-    return made, fields
-
-
-def _answer_type(compiled: Compiled, types: Mapping[str | None, str | None]) -> str | None:
-    """The type of the answers, if that can be told without running it."""
-    known = [types.get(field) for field in compiled.fields]
-    try:
-        found = Types.of(compiled.program, tuple(each or UNKNOWN for each in known))
-    except NotTyped:
-        return "boolean" if compiled.query.level is Level.TEMPORAL else None
-    return SQL_TYPES.get(found.answer, "bigint")
+    return made
 
 
 # -- states as text --------------------------------------------------------------------------------------------------
 
 
-def packed(states: Sequence[State]) -> str:
+def packed(questions: Sequence[Question], states: Sequence[State]) -> str:
     """States as text, which can be read by anybody and runs nothing when it is read."""
     for value in (value for state in states for value in state):
         if not isinstance(value, (bool, int, float, str, type(None))):
@@ -88,9 +78,17 @@ def packed(states: Sequence[State]) -> str:
                 came=f"{value!r} of {type(value).__name__}",
                 hint="operations that give numbers",
             )
-    return json.dumps(states)
+    return json.dumps({"of": [question.compiled.fingerprint for question in questions], "states": states})
 
 
-def unpacked(text: str) -> list[State]:
-    """The states again."""
-    return [tuple(state) for state in json.loads(text)]
+def unpacked(questions: Sequence[Question], text: str) -> list[State]:
+    """The states again; raises if they are those of other queries."""
+    found = json.loads(text)
+    if found["of"] != [question.compiled.fingerprint for question in questions]:
+        raise QueryError(
+            ", ".join(short(question.compiled.query) for question in questions),
+            needed="a checkpoint of the same queries, with the same tags",
+            came="one of others",
+            hint="a new checkpoint folder for a query that was changed",
+        )
+    return [tuple(state) for state in found["states"]]
