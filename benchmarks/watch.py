@@ -3,8 +3,8 @@
     pip install -e ".[bench]"          polars, reelay and rtamt, to stand beside; without them their columns are empty
     python benchmarks/watch.py [section] ...
 
-Sections: blocks, keyed, events, first, length, spark; without any, all. Figures are events per second of processor
-time, the best of some rounds that take turns, so that other load on the machine counts less.
+Sections: blocks, keyed, events, first, length, spark, stream; without any, all. Figures are events per second of
+processor time, the best of some rounds that take turns, so that other load on the machine counts less.
 """
 
 from __future__ import annotations
@@ -370,15 +370,9 @@ def show_length() -> None:
 # -- Spark -------------------------------------------------------------------------------------------------------------
 
 
-def show_spark() -> None:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as sf
-
-    spark = tight.session(spark__sql__codegen__wholeStage="true")
-    events, keys = 2_000_000, 1_000
-    folder = tempfile.mkdtemp()
+def rows_of(events: int, keys: int) -> Any:
     rng = np.random.default_rng(5)
-    made = pd.DataFrame(
+    return pd.DataFrame(
         {
             "key": rng.integers(0, keys, events),
             "t": np.arange(events),
@@ -386,7 +380,16 @@ def show_spark() -> None:
             "x": rng.random(events),
         }
     )
-    made.to_parquet(f"{folder}/in.parquet")
+
+
+def show_spark() -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    spark = tight.session(spark__sql__codegen__wholeStage="true")
+    events, keys = 2_000_000, 1_000
+    folder = tempfile.mkdtemp()
+    rows_of(events, keys).to_parquet(f"{folder}/in.parquet")
     frame = spark.read.parquet(f"{folder}/in.parquet")
 
     def watched() -> Any:
@@ -419,17 +422,19 @@ def show_spark() -> None:
     for name, each in times.items():
         print(f"  {name:20}{sorted(each)[2]:8.2f}{events / sorted(each)[2] / 1e3:10,.0f} thousand rows/s")
     print(f"  window functions / watch: {sorted(times['window functions'])[2] / sorted(times['watch'])[2]:.2f}")
-    show_stream(spark, made, folder)
 
 
-def show_stream(spark: Any, made: Any, folder: str) -> None:
-    """A stream of ten micro-batches, against the function with state that one writes by hand for it."""
+def show_stream() -> None:
+    """A stream of some micro-batches, against the function with state that one writes by hand for it."""
     from pyspark.sql.streaming.state import GroupStateTimeout
 
-    few = made.iloc[:400_000]
+    spark = tight.session()
+    folder, events, batches, keys = tempfile.mkdtemp(), 100_000, 4, 200
+    few = rows_of(events, keys)
     os.makedirs(f"{folder}/stream")
-    for number in range(10):
-        few.iloc[number * 40_000 : (number + 1) * 40_000].to_parquet(f"{folder}/stream/{number:03}.parquet")
+    for number in range(batches):
+        part = few.iloc[number * events // batches : (number + 1) * events // batches]
+        part.to_parquet(f"{folder}/stream/{number:03}.parquet")
     schema = spark.read.parquet(f"{folder}/stream").schema
 
     def source() -> Any:
@@ -470,7 +475,8 @@ def show_stream(spark: Any, made: Any, folder: str) -> None:
     for _ in range(3):
         times["watch"].append(done(watched()))
         times["by hand"].append(done(handmade()))
-    print(f"\nA stream, {len(few):,} rows in 10 micro-batches, 1,000 keys, seconds on the clock, median of 3 {load()}")
+    title = f"A stream, {events:,} rows in {batches} micro-batches, {keys} keys"
+    print(f"\n{title}, seconds on the clock, median of 3 {load()}")
     for name, each in times.items():
         print(f"  {name:20}{sorted(each)[1]:8.2f}{len(few) / sorted(each)[1] / 1e3:10,.0f} thousand rows/s")
     print(f"  by hand / watch: {sorted(times['by hand'])[1] / sorted(times['watch'])[1]:.2f}")
@@ -484,6 +490,7 @@ def main() -> None:
         "first": show_first,
         "length": show_length,
         "spark": show_spark,
+        "stream": show_stream,
     }
     chosen = sys.argv[1:] or list(sections)
     for name in chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,10 +60,11 @@ class KeyTask:
         states, last, answers, waiting = self._known(state)
         came = [frame for frame in frames if len(frame)] if not state.hasTimedOut else []
         order_names = [f"{ORDER}{place}" for place in range(self.orders)]
-        rows = pd.concat([*([] if waiting is None else [waiting]), *came], ignore_index=True) if came else waiting
-        if rows is None:  # it has had its time
+        parts = came if waiting is None else [waiting, *came]
+        if not parts:  # it has had its time
             state.remove()
             return
+        rows = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
         if any(null & UNORDERED for null in rows[NULLS].tolist()):
             raise QueryError(
                 f"a row of {dict(zip(self.keys, key, strict=True))}",
@@ -70,15 +72,17 @@ class KeyTask:
                 came="null",
                 hint="a filter",
             )
-        rows = rows.sort_values(order_names, kind="stable", ignore_index=True)
         orders = list(zip(*(rows[name].tolist() for name in order_names), strict=True))
+        if any(later < earlier for earlier, later in itertools.pairwise(orders)):
+            rows = rows.sort_values(order_names, kind="stable", ignore_index=True)
+            orders.sort()
         mark = state.getCurrentWatermarkMs() * _MICROS if self.waits else None
         late = [last is not None and (order < last or (order == last and not self.takes_ties)) for order in orders]
         held = [
             mark is not None and order[0] >= mark and not is_late for order, is_late in zip(orders, late, strict=True)
         ]
         ready = [not is_late and not is_held for is_late, is_held in zip(late, held, strict=True)]
-        known = rows[ready].reset_index(drop=True)
+        known = rows if all(ready) else rows[ready].reset_index(drop=True)
         done = [order for order, is_ready in zip(orders, ready, strict=True) if is_ready]
         self._require_order(key, known, done)
         given = []
@@ -113,7 +117,7 @@ class KeyTask:
         )
 
     def _require_order(self, key: tuple[Any, ...], rows: Any, orders: Sequence[tuple[Any, ...]]) -> None:
-        if self.takes_ties:
+        if self.takes_ties or not any(one == other for one, other in itertools.pairwise(orders)):
             return
         read = list(zip(rows[TAG].tolist(), *self._columns(rows), strict=True))
         for place in range(1, len(orders)):
@@ -140,7 +144,7 @@ class KeyTask:
                 hint="tags={...} with a condition for it, or others='ignore'",
             )
         columns = self._columns(rows)
-        made = rows[list(self.kept)].copy()
+        made = self._begun(key, rows)
         is_new = [before is None] + [False] * (len(rows) - 1)
         after = []
         last_states = []
@@ -149,30 +153,33 @@ class KeyTask:
                 tags, [columns[place] for place in question.fields], states[number]
             )
             last_states.append(last_state)
-            values = [value if each == int(Status.ONE) else None for each, value in zip(status, values, strict=True)]
-            made[question.name] = pd.Series(values, dtype=_DTYPES.get(question.type, object))
+            if status.count(int(Status.ONE)) < len(status):
+                values = [
+                    value if each == int(Status.ONE) else None for each, value in zip(status, values, strict=True)
+                ]
+            made[question.name] = pd.array(values, dtype=_DTYPES.get(question.type, object))
             made[question.status_name] = [STATUS_NAMES[each] for each in status]
-            answers = list(zip(status, values, strict=True))
-            if before is not None:
-                is_new[0] |= not _same(tuple(before[number]), answers[0])
-            for place in range(1, len(answers)):
-                is_new[place] |= not _same(answers[place - 1], answers[place])
-            after.append([int(answers[-1][0]), answers[-1][1]])
-        self._put_keys(made, key)
-        return made[is_new] if self.changes else made, last_states, after
+            if self.changes:
+                answers = list(zip(status, values, strict=True))
+                if before is not None:
+                    is_new[0] |= not _same(tuple(before[number]), answers[0])
+                for place in range(1, len(answers)):
+                    is_new[place] |= not _same(answers[place - 1], answers[place])
+            after.append([int(status[-1]), values[-1]])
+        given = pd.DataFrame(made)
+        return given[is_new] if self.changes else given, last_states, after
 
     def _late(self, key: tuple[Any, ...], rows: Any) -> Any:
-        made = rows[list(self.kept)].copy()
+        made = self._begun(key, rows)
         for question in self.questions:
-            kind = _DTYPES.get(question.type, object)
-            made[question.name] = pd.Series([None] * len(made), dtype=kind, index=made.index)
-            made[question.status_name] = LATE
-        self._put_keys(made, key)
-        return made
+            made[question.name] = pd.array([None] * len(rows), dtype=_DTYPES.get(question.type, object))
+            made[question.status_name] = [LATE] * len(rows)
+        return pd.DataFrame(made)
 
-    def _put_keys(self, made: Any, key: tuple[Any, ...]) -> None:
-        for place, (name, value) in enumerate(zip(self.keys, key, strict=True)):
-            made.insert(place, name, pd.Series([value] * len(made), index=made.index))
+    def _begun(self, key: tuple[Any, ...], rows: Any) -> dict[str, Any]:
+        """The columns before the answers: keys, and what is kept of the rows."""
+        made: dict[str, Any] = {name: [value] * len(rows) for name, value in zip(self.keys, key, strict=True)}
+        return made | {name: rows[name].array for name in self.kept}
 
     def _set_timeout(self, state: Any, rest: Any, last: Any, order_names: Sequence[str]) -> None:
         if self.waits:
