@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from streamtight.properties.monitor import Bound, Compiled
     from streamtight.properties.query_types import Ambiguity
 
+OTHER = "(other)"
+"""The tag of items that no atom of a query names, where these are passed on."""
 Op = Callable[..., Value] | Term
 """An operation: a function of values, or a term over `Slot(0)`, `Slot(1)`."""
 

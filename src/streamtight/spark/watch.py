@@ -15,14 +15,12 @@ from typing import Any
 
 from streamtight.errors import QueryError
 from streamtight.properties.monitor import Compiled, Monitor, item_of
-from streamtight.properties.query import Level, Query
+from streamtight.properties.query import OTHER, Level, Query
 from streamtight.properties.query_parse import parse_query
 from streamtight.properties.temporal import Formula
 
 Named = Query | str | Mapping[str, Query | str]
 OUTPUTS = ("values", "changes", "alarms")
-OTHER = "(other)"
-"""The tag of items that have none of the query's, where these are passed on."""
 
 
 def watch(
@@ -80,7 +78,10 @@ def watch(
     ):
         if given not in known:
             raise QueryError(
-                f"watch({name}=...)", needed=" or ".join(map(repr, known)), came=repr(given), hint=known[0]
+                f"watch({name}=...)",
+                needed=" or ".join(map(repr, known)),
+                came=repr(given),
+                hint=f"{name}={known[0]!r}",
             )
     if outputs == "alarms":
         _require_temporal(queries)
@@ -146,10 +147,9 @@ def _named(given: Named) -> dict[str, Query]:
 
 
 def _names(what: str, given: Any) -> tuple[str, ...]:
-    names = (
-        () if given is None else (given,) if isinstance(given, str) else tuple(given) if not callable(given) else given
-    )
-    if callable(names) or not all(isinstance(name, str) for name in names):
+    is_one = isinstance(given, str) or not hasattr(given, "__iter__")
+    names = () if given is None else (given,) if is_one else tuple(given)
+    if not all(isinstance(name, str) for name in names):
         raise QueryError(f"watch({what}=...)", needed="names of columns", came=repr(given), hint=f"{what}='time'")
     return names
 

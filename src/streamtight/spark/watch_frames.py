@@ -11,10 +11,11 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from streamtight.errors import QueryError
-from streamtight.method.watch.columns import OTHER, Asked
+from streamtight.method.watch.columns import Asked
 from streamtight.method.watch.kernel import BOOL, FLOAT, INT
 from streamtight.method.watch.questions import CONFLICT, DEFINED, FIELD, LATE, NULLS, ORDER, TAG, UNDEFINED, Question
 from streamtight.method.watch.tables import SortedTables
+from streamtight.properties.query import OTHER
 from streamtight.spark.parallel_run import arrow_of
 from streamtight.spark.session import require_packages
 from streamtight.spark.watch_metrics import observed
@@ -116,7 +117,13 @@ def _is_alarm(made: list[Question]) -> Column:
 def _sorted(asked: Asked, prepared: DataFrame, made: list[Question], fields: int, schema: StructType) -> DataFrame:
     keys = [sf.col(_quoted(name)) for name in asked.key]
     orders = [sf.col(_quoted(name)) for name in asked.order_by]
-    spread = prepared.repartition(*keys) if keys else prepared.repartition(1)
+    # Minus zero is the same key as zero, but Spark would send it elsewhere.
+    types = {name: prepared.schema[name].dataType.simpleString() for name in asked.key}
+    by = [
+        sf.col(_quoted(name)) + sf.lit(0.0) if _TYPES.get(types[name]) == FLOAT else sf.col(_quoted(name))
+        for name in types
+    ]
+    spread = prepared.repartition(*by) if by else prepared.repartition(1)
     task = SortedTables(
         made, fields, asked.key, asked.order_by, asked.kept, asked.takes_ties, asked.outputs == "changes",
         arrow_of(schema),

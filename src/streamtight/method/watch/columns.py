@@ -14,10 +14,8 @@ from streamtight.errors import QueryError
 from streamtight.method.watch.kernel import BOOL, FLOAT, INT
 from streamtight.method.watch.questions import CONFLICT, FIELD, ORDER, TAG, UNDEFINED, Question, questions
 from streamtight.method.watch.tables import SortedTables
-from streamtight.properties.query import Query
+from streamtight.properties.query import OTHER, Query
 
-OTHER = "(other)"
-"""The tag of rows that have none of the query's, where these are passed on."""
 _SQL = {"boolean": pa.bool_(), "bigint": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
 
