@@ -258,13 +258,45 @@ def test_rows_that_come_too_late_are_said_to_be_and_counted(spark: SparkSession,
     assert metrics.totals() == {"value": {"answers": 3, "undefined": 0, "conflict": 0, "late": 1}}
 
 
-def test_changes_and_alarms_go_on_over_micro_batches(files: Callable[[str], Files]) -> None:
+def test_changes_go_on_over_micro_batches(files: Callable[[str], Files]) -> None:
     stream = files(V).put([(1, 1), (2, 1)], [(3, 1), (4, 9)])
 
     assert stream.run(lambda f: watch(greatest(cur.v, before=0), f, order_by="t", outputs="changes")) == [
         (1, 1, "defined"),
         (4, 9, "defined"),
     ]
+
+
+def test_alarms_of_a_stream_are_rows_at_which_it_is_false(files: Callable[[str], Files]) -> None:
+    stream = files(V).put([(1, 1), (2, 9)], [(3, 1), (4, 8)])
+
+    assert stream.run(lambda f: watch(current(cur.v) < 5, f, order_by="t", outputs="alarms")) == [
+        (2, False, "defined"),
+        (4, False, "defined"),
+    ]
+
+
+def test_rows_that_wait_are_not_lost_by_a_restart(files: Callable[[str], Files]) -> None:
+    stream = files("k string, t timestamp, v long").put([("a", at(3), 5), ("a", at(1), 4)])
+
+    def ask(frame: DataFrame) -> DataFrame:
+        return watch(total(cur.v), frame, key="k", order_by="t", wait="5 seconds")
+
+    assert stream.run(ask) == []
+    stream.put([("b", at(60), 0)], [("b", at(61), 0)])
+    assert [(key, value, status) for key, _, value, status in stream.run(ask) if key == "a"] == [
+        ("a", 4, "defined"),
+        ("a", 9, "defined"),
+    ]
+
+
+def test_a_checkpoint_of_another_query_is_refused(files: Callable[[str], Files]) -> None:
+    stream = files(V).put([(1, 5), (2, 6)])
+    stream.run(lambda f: watch(total(cur.v), f, order_by="t"))
+    stream.put([(3, 1)])
+
+    with pytest.raises(Exception, match="a checkpoint of the same queries"):
+        stream.run(lambda f: watch(count(), f, order_by="t"))
 
 
 def test_wait_puts_rows_in_order_and_a_key_is_forgotten_after_its_time(files: Callable[[str], Files]) -> None:
@@ -347,6 +379,17 @@ def test_a_formula_is_open_then_fails_also_after_a_restart(files: Callable[[str]
     finally:
         again.stop()
     assert (again.letters, again.verdict().outcome) == (3, Outcome.FAILS)
+
+
+def test_a_formula_that_is_decided_holds(files: Callable[[str], Files], tmp_path: Path) -> None:
+    stream = files(V).put([(1, 1)], [(2, 2)])
+    watched = watch(tight.always(lambda letter: len(letter.output) == 1, during=2), stream.frame(), checkpoint=tmp_path)
+    try:
+        assert watched.wait(40) is True
+    finally:
+        watched.stop()
+
+    assert watched.verdict().outcome is Outcome.HOLDS
 
 
 def test_a_micro_batch_that_is_done_again_is_one_letter(files: Callable[[str], Files], tmp_path: Path) -> None:
