@@ -24,7 +24,7 @@ import numpy as np
 from streamtight.properties.code import body, compiled, indented, registers, used_fields
 from streamtight.properties.straight import Step, Straight, Temporary
 from streamtight.properties.term import Apply, Constant, Current, Slot, Term, Value
-from streamtight.properties.transducer import Nothing, Status, status_of
+from streamtight.properties.transducer import Nothing, status_of
 
 BOOL, SMALL, INT, FLOAT, MIXED = "b", "c", "i", "f", "m"
 """Types of values: truth values, constants that are whole numbers and may become either, whole numbers, floats; and
@@ -419,11 +419,6 @@ def kernel_text(program: Straight, types: Types, *, is_keyed: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def has_fixed_status(program: Straight) -> bool:
-    """Whether there is always a value."""
-    return all(step.status is None and isinstance(step.answer, Term) for step in program.steps.values())
-
-
 @cache
 def is_available() -> bool:
     """Whether numba is installed."""
@@ -465,8 +460,3 @@ def _folder() -> Path | None:
     if not os.access(folder, os.W_OK) or known.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return None
     return folder if not hasattr(os, "getuid") or known.st_uid == os.getuid() else None
-
-
-def status_array(program: Straight, count: int) -> np.ndarray[Any, Any]:
-    """The statuses of so many answers, before the kernel has changed them."""
-    return np.full(count, int(Status.ONE), dtype=np.uint8)
