@@ -40,6 +40,7 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/graph.py
 	$(BIN)/python benchmarks/plans.py
 	$(BIN)/python benchmarks/parallelize.py
+	$(BIN)/python benchmarks/explore.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python benchmarks/watch.py

@@ -38,6 +38,7 @@ OWNERS = {
     "pyarrow": "method",
     "pandas": "spark",
     "hypothesis": "source",
+    "pysat": "solver",
     "z3": "solver",
     "typer": "cli",
 }

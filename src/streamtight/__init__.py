@@ -17,18 +17,27 @@ if TYPE_CHECKING:
     from streamtight.method.compare.oracle import allowed as allowed
     from streamtight.method.compare.oracle import expected as expected
     from streamtight.method.compare.oracle import one_of as one_of
+    from streamtight.method.explore.dead import dead_paths as dead_paths
+    from streamtight.method.explore.export import to_smv as to_smv
+    from streamtight.method.explore.queues import smallest_queues as smallest_queues
     from streamtight.method.parallelize.consistency import consistent as consistent
     from streamtight.method.parallelize.optimize import plan as plan
     from streamtight.method.prove.inputs import nullable as nullable
     from streamtight.method.prove.inputs import rdd as rdd
     from streamtight.method.prove.inputs import table as table
     from streamtight.method.prove.monoid import commutative_monoid as commutative_monoid
+    from streamtight.program import pipes as pipes
     from streamtight.program.fork_join import Block as Block
     from streamtight.program.fork_join import Branch as Branch
     from streamtight.program.fork_join import ForkJoin as ForkJoin
     from streamtight.program.fork_join import Heartbeat as Heartbeat
     from streamtight.program.fork_join import StateType as StateType
+    from streamtight.program.kripke import ANY as ANY
+    from streamtight.program.kripke import Kripke as Kripke
     from streamtight.program.letter import Letter as Letter
+    from streamtight.program.limits import modulo as modulo
+    from streamtight.program.limits import whole as whole
+    from streamtight.program.machine import Machine as Machine
     from streamtight.program.operators import Inlet as Inlet
     from streamtight.program.operators import KeyedOrdered as KeyedOrdered
     from streamtight.program.operators import KeyedUnordered as KeyedUnordered
@@ -40,6 +49,8 @@ if TYPE_CHECKING:
     from streamtight.program.operators import Split as Split
     from streamtight.program.operators import Stateless as Stateless
     from streamtight.program.operators import U as U
+    from streamtight.program.pipeline import Pipeline as Pipeline
+    from streamtight.program.pipeline import pipeline as pipeline
     from streamtight.program.plan import InputStream as InputStream
     from streamtight.program.plan import Plan as Plan
     from streamtight.program.plan import Share as Share
@@ -56,8 +67,20 @@ if TYPE_CHECKING:
     from streamtight.program.transformer_forms import Parallel as Parallel
     from streamtight.program.transformer_forms import Partitioned as Partitioned
     from streamtight.program.transformer_forms import Relational as Relational
+    from streamtight.program.watched import watched as watched
+    from streamtight.properties import branching as ctl  # noqa: F401
     from streamtight.properties import queries as query  # noqa: F401
     from streamtight.properties import transducers as transducer  # noqa: F401
+    from streamtight.properties.branching import pipe as pipe
+    from streamtight.properties.branching import queue as queue
+    from streamtight.properties.claims import approximates as approximates
+    from streamtight.properties.claims import live as live
+    from streamtight.properties.claims import never_stops as never_stops
+    from streamtight.properties.claims import no_full_queues as no_full_queues
+    from streamtight.properties.claims import same_sequence as same_sequence
+    from streamtight.properties.claims import same_steps as same_steps
+    from streamtight.properties.claims import stays as stays
+    from streamtight.properties.claims import stays_true as stays_true
     from streamtight.properties.explain import Why as Why
     from streamtight.properties.judge import Judge as Judge
     from streamtight.properties.parse import parse as parse
@@ -95,6 +118,7 @@ if TYPE_CHECKING:
     from streamtight.spark.check import property_ as property  # noqa: A004, F401
     from streamtight.spark.compare import compare as compare
     from streamtight.spark.compare import laws as laws
+    from streamtight.spark.explore import explore as explore
     from streamtight.spark.graph import Graph as Graph
     from streamtight.spark.graph import spread as spread
     from streamtight.spark.live import LiveComparison as LiveComparison
@@ -105,6 +129,7 @@ if TYPE_CHECKING:
     from streamtight.spark.pack import run_many as run_many
     from streamtight.spark.parallelize import Parallelized as Parallelized
     from streamtight.spark.parallelize import parallelize as parallelize
+    from streamtight.spark.pipelines import run_pipeline as run_pipeline
     from streamtight.spark.prove import deterministic as deterministic
     from streamtight.spark.prove import prove as prove
     from streamtight.spark.recorded import recorded as recorded
@@ -187,6 +212,11 @@ _HOMES = {
     "streamtight.program.fork_join": ["ForkJoin", "StateType", "Branch", "Block", "Heartbeat"],
     "streamtight.program.tags": ["TagSet", "tags", "Bucket"],
     "streamtight.program.plan": ["InputStream", "Share", "Worker", "Plan"],
+    "streamtight.program.limits": ["modulo", "whole"],
+    "streamtight.program.pipeline": ["Pipeline", "pipeline"],
+    "streamtight.program.kripke": ["Kripke", "ANY"],
+    "streamtight.program.watched": ["watched"],
+    "streamtight.program.machine": ["Machine"],
     "streamtight.properties.temporal": [
         "Formula",
         "TRUE",
@@ -217,6 +247,17 @@ _HOMES = {
         "on_frame",
     ],
     "streamtight.properties.transducer": ["UNDEFINED", "CONFLICT"],
+    "streamtight.properties.branching": ["pipe", "queue"],
+    "streamtight.properties.claims": [
+        "live",
+        "no_full_queues",
+        "same_steps",
+        "same_sequence",
+        "approximates",
+        "stays_true",
+        "stays",
+        "never_stops",
+    ],
     "streamtight.source.generate": ["Source", "generated", "listed"],
     "streamtight.source.shrink": ["smallest_failing"],
     "streamtight.method.compare.matcher": ["Matcher", "Difference"],
@@ -226,6 +267,9 @@ _HOMES = {
     "streamtight.method.prove.monoid": ["commutative_monoid"],
     "streamtight.method.parallelize.optimize": ["plan"],
     "streamtight.method.parallelize.consistency": ["consistent"],
+    "streamtight.method.explore.queues": ["smallest_queues"],
+    "streamtight.method.explore.dead": ["dead_paths"],
+    "streamtight.method.explore.export": ["to_smv"],
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
     "streamtight.spark.run": ["run", "run_all"],
@@ -233,6 +277,8 @@ _HOMES = {
     "streamtight.spark.compare": ["compare", "laws"],
     "streamtight.spark.check": ["check", "property"],
     "streamtight.spark.prove": ["prove", "deterministic"],
+    "streamtight.spark.explore": ["explore"],
+    "streamtight.spark.pipelines": ["run_pipeline"],
     "streamtight.spark.graph": ["Graph", "spread"],
     "streamtight.spark.parallelize": ["parallelize", "Parallelized"],
     "streamtight.spark.typecheck": ["typecheck"],
@@ -249,8 +295,10 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 # Names that Python has too are written with an underscore where they are defined.
 _WRITTEN = {"next": "next_", "property": "property_"}
 _MODULES = {
+    "ctl": "streamtight.properties.branching",
     "errors": "streamtight.errors",
     "gen": "streamtight.source.gen",
+    "pipes": "streamtight.program.pipes",
     "query": "streamtight.properties.queries",
     "transducer": "streamtight.properties.transducers",
 }

@@ -7,6 +7,7 @@ StreamtightError
 ├── DependenceError   a relation that is not one: not symmetric, a field that is not there
 ├── SchemaError       a schema that is not well formed, or a stream that is not of it
 ├── GraphError        a graph of operators that cannot be: types that do not fit, a cycle, a name twice
+├── PipelineError     a pipeline of processors that cannot be, or cannot be run or explored so
 ├── PlanError         a fork/join program, or a plan for one, that cannot be
 ├── InconsistentError a fork/join program whose parallel runs would give something else; `verdict` shows it
 ├── InputError        input streams that cannot be run: not increasing, not advancing, a tag that nobody handles
@@ -83,6 +84,10 @@ class SchemaError(StreamtightError):
 
 class GraphError(StreamtightError):
     """A graph of operators that cannot be: types that do not fit, a cycle, a name twice."""
+
+
+class PipelineError(StreamtightError):
+    """A pipeline of processors that cannot be: a loose pipe, a cycle; or that cannot be run or explored so."""
 
 
 class PlanError(StreamtightError):

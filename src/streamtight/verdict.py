@@ -45,11 +45,18 @@ class Scope:
     strength: Strength
     count: int | None = None
     seed: int | None = None
+    within: str = ""
+    """Which streams are meant, if not all or not so many."""
 
     @classmethod
-    def proved(cls) -> Scope:
-        """Every input."""
-        return cls(Strength.PROVED)
+    def proved(cls, within: str = "") -> Scope:
+        """Every input; or every stream that is so."""
+        return cls(Strength.PROVED, within=within)
+
+    @classmethod
+    def every_stream(cls, within: str) -> Scope:
+        """Every stream of any length that is so, by going through all states that can be reached."""
+        return cls(Strength.EXPLORED, within=within)
 
     @classmethod
     def explored(cls, size: int) -> Scope:
@@ -76,7 +83,9 @@ class Scope:
         noun = "input" if self.count == 1 else "inputs"
         match self.strength:
             case Strength.PROVED:
-                return "proved for every input"
+                return f"proved for every stream {self.within}" if self.within else "proved for every input"
+            case Strength.EXPLORED if self.within:
+                return f"explored for every stream {self.within}"
             case Strength.EXPLORED:
                 return f"explored for all inputs up to size {self.count}"
             case Strength.OBSERVED:
@@ -122,6 +131,8 @@ class Counterexample:
     """The run step by step, where that tells more than what came in the end."""
     replay: str = ""
     """The few lines of Python that show it again."""
+    picture: str = field(default="", repr=False)
+    """What a person looks at: SVG, or nothing."""
     reruns: int = 0
     """How often it was run again before it was reported."""
     failing_reruns: int = 0
@@ -228,6 +239,10 @@ class Verdict:
         if not self.holds:
             raise AssertionError(self.story())
         return self
+
+    def picture(self) -> str:
+        """The counterexample as SVG, where there is a picture of it; else nothing."""
+        return "" if self.counterexample is None else self.counterexample.picture
 
     def to_json(self) -> str:
         """The verdict as JSON, for other programs."""

@@ -1,0 +1,1 @@
+"""What can a pipeline do, on any input?"""

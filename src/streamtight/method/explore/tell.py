@@ -1,0 +1,324 @@
+"""Counterexamples of pipelines: run again, told, and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streamtight.errors import EncodingError
+from streamtight.method.explore.build import World
+from streamtight.method.explore.decide import Chosen
+from streamtight.program.limits import Limits
+from streamtight.program.pipeline import Front, Pipeline, Port, Push
+from streamtight.program.processor import NOTHING, Cumulate, Window
+from streamtight.program.watched import Watched
+from streamtight.properties.automaton import automaton
+from streamtight.properties.branching import Branching
+from streamtight.properties.claims import (
+    Approximates,
+    Claim,
+    Live,
+    NeverStops,
+    NoFullQueues,
+    SameSequence,
+    SameSteps,
+    StaysTrue,
+)
+from streamtight.properties.temporal import Formula
+from streamtight.verdict import Table
+
+MOST_ROWS = 16
+"""Pushes that are told; of a longer run, the first and the last ones."""
+MOST_CONFIRMED = 20_000
+"""Pushes that are tried when the run itself is asked whether nothing comes out any more."""
+
+
+def fronts_of(pipeline: Pipeline, world: World, path: Sequence[Chosen]) -> list[Front]:
+    """What was chosen, as what pushes bring. What made no difference has the first value of its domain."""
+    if world.watched is not None:
+        return _seen(world.watched, path)
+    first = {name: _first(pipeline.inputs[name], name, world) for name in pipeline.inputs}
+    names = list(pipeline.inputs)
+    given = []
+    for chosen in path:
+        is_idle = bool(chosen.get("ends") or chosen.get("resets"))
+        events = []
+        for name in names:
+            shared = names[0] if world.together else name
+            present = chosen.get(f"{shared}?", not is_idle)
+            events.append(chosen.get(name, first[name]) if present else NOTHING)
+        leaks = frozenset(port for port in world.leaks if chosen.get(f"leaks {port}"))
+        given.append(Front(tuple(events), leaks, bool(chosen.get("ends")), bool(chosen.get("resets"))))
+    return given
+
+
+def _seen(watched: Watched, path: Sequence[Chosen]) -> list[Front]:
+    system = watched.system
+    successors, at = [*system.successors, system.first_states], len(system.states)
+    given = []
+    for chosen in path:
+        at = successors[at][chosen.get("moves", 0)]
+        values = dict(zip(system.names, system.states[at], strict=True))
+        given.append(Front(tuple(values[variable] for variable in watched.sees.values())))
+    return given
+
+
+def _first(given: Any, name: str, world: World) -> Any:
+    if name in world.inputs:
+        return world.inputs[name][0]
+    if given is int:
+        integers = world.limits.integers
+        assert integers is not None  # noqa: S101 - an input of numbers was refused without them
+        return 0 if integers.low <= 0 <= integers.high else integers.low
+    return False if given is bool else given[0]
+
+
+def breaks(
+    pipeline: Pipeline,
+    claim: Claim | Formula | Branching,
+    fronts: Sequence[Front],
+    loop: Sequence[Front],
+    limits: Limits,
+    inputs: Mapping[str, Sequence[Any]],
+) -> tuple[bool, list[Push]]:
+    """Does the claim break when the pipeline itself is run on this? And that run.
+
+    limits   those of the model, or none: then queues and numbers have no end
+    """
+    run = list(pipeline.pushes([*fronts, *loop, *loop, *loop], limits=limits))
+    shown = run[: len(fronts) + len(loop)]
+    if run and run[-1].stopped is not None:
+        return isinstance(claim, NeverStops) and len(run) == len(fronts), run
+    last = run[-1] if run else None
+    match claim:
+        case NeverStops():
+            return False, shown
+        case NoFullQueues() if last is not None:
+            names = claim.queues or tuple(last.queues)
+            # A queue inside a box is not seen from outside; the model has seen it.
+            inner = any("." in name and name not in last.queues for name in names) or not last.queues
+            held = [len(last.queues[name]) >= (limits.places(name) or 0) for name in names if name in last.queues]
+            return any(held) or inner or _has_inner_queues(pipeline), shown
+        case SameSteps() if last is not None:
+            outs = list(last.outs.values())
+            half = len(outs) // 2
+            return outs[:half] != outs[half:] or any(
+                type(a) is not type(b) for a, b in zip(outs[:half], outs[half:], strict=True)
+            ), shown
+        case Approximates() if last is not None:
+            outs = list(last.outs.values())
+            half = len(outs) // 2
+            return any(
+                (left is NOTHING) != (right is NOTHING) or (left is True and right is False)
+                for left, right in zip(outs[:half], outs[half:], strict=True)
+            ), shown
+        case SameSequence() if last is not None:
+            return any(out is False for out in last.outs.values()), shown
+        case StaysTrue() if last is not None:
+            return last[claim.pipe or next(iter(last.outs))] is False, shown
+        case Live(within=None):
+            return _is_silent(pipeline, fronts, limits, claim.pipe, inputs), shown
+        case Formula():
+            return _is_broken(claim, run, len(fronts), len(loop)), shown
+        case Branching():
+            return True, shown  # what other runs can do is not seen on one run; the path itself was run
+    return False, shown
+
+
+def _has_inner_queues(pipeline: Pipeline) -> bool:
+    return any(
+        isinstance(box, Window) or hasattr(box, "pipeline") or hasattr(box, "inner") for box in pipeline.boxes.values()
+    )
+
+
+def _is_broken(formula: Formula, run: Sequence[Push], path: int, loop: int) -> bool:
+    if not loop:
+        return formula.evaluate(run[:path]) is False
+    # The run goes round: what the formula asks for is the same in each round, and no prefix of it keeps the formula.
+    atoms = automaton(formula).atoms
+    seen = [[atom.evaluate([push]) for atom in atoms] for push in run[path:]]
+    return all(seen[place] == seen[place % loop] for place in range(len(seen))) and formula.evaluate(run) is not True
+
+
+def _is_silent(
+    pipeline: Pipeline, fronts: Sequence[Front], limits: Limits, pipe: str | None, inputs: Mapping[str, Sequence[Any]]
+) -> bool:
+    """Whether nothing comes out any more after these pushes, tried with the pipeline itself as far as is affordable."""
+    from itertools import product
+
+    from streamtight.program.limits import Limited, Stopped
+
+    name = pipe or next(iter(pipeline.outputs))
+    state = pipeline.start()
+    for front in fronts:
+        if front.resets:
+            state = pipeline.start()
+        else:
+            state, _ = pipeline.push(state, front.events, Limited(limits, leaks=front.leaks), ends=front.ends)
+    choices = list(product(*((*inputs[each], NOTHING) for each in pipeline.inputs)))
+    seen, waiting, tried = {state}, [state], 0
+    for at in waiting:
+        for events in choices:
+            tried += 1
+            if tried > MOST_CONFIRMED:
+                return True
+            rules = Limited(limits)
+            try:
+                after, outs = pipeline.push(at, events, rules)
+            except Stopped:
+                continue
+            carried = dict(rules.seen) | dict(zip(pipeline.outputs, outs, strict=True))
+            if carried[name] is not NOTHING:
+                return False
+            if after not in seen:
+                seen.add(after)
+                waiting.append(after)
+    return True
+
+
+def unconfirmed(claim: object, fronts: Sequence[Front]) -> EncodingError:
+    """The error for a counterexample that is none when the pipeline is run on it: a bug of ours."""
+    return EncodingError(
+        f"explore(..., {claim!r})",
+        needed="a counterexample that breaks the claim when the pipeline is run on it",
+        came=f"one that does not: {[front.events for front in fronts]}",
+        hint="please report this with the pipeline; it is a bug in streamtight",
+    )
+
+
+# -- what a person reads ---------------------------------------------------------------------------------------------
+
+
+def finding(claim: Claim | Formula | Branching) -> str:
+    """The name of what is wrong."""
+    match claim:
+        case Live():
+            return "SILENT"
+        case NoFullQueues():
+            return "QUEUE_FULL"
+        case SameSteps():
+            return "STEPS_DIFFER"
+        case SameSequence():
+            return "SEQUENCES_DIFFER"
+        case Approximates():
+            return "NO_APPROXIMATION"
+        case StaysTrue():
+            return "BECOMES_FALSE"
+        case NeverStops():
+            return "STOPS"
+    return "PROPERTY_BROKEN"
+
+
+def explained(
+    claim: Claim | Formula | Branching,
+    pipeline: Pipeline,
+    run: Sequence[Push],
+    loop: int,
+    part: str,
+    limits: Limits,
+    names: Sequence[str],
+) -> str:
+    """What happened, in a sentence. `names` are those of the pipelines."""
+    last = run[-1] if run else None
+    count = len(run) - loop
+    after = f"after {count} push{'' if count == 1 else 'es'}"
+    match claim:
+        case Live(within=None):
+            pipe = claim.pipe or "the output"
+            return f"{after if run else 'from the beginning'}, nothing comes on {pipe} any more, whatever comes in"
+        case Live():
+            pipe = claim.pipe or "the output"
+            return f"nothing came on {pipe} for {claim.within} pushes, up to push {len(run)}"
+        case NoFullQueues() if last is not None:
+            full = [
+                f"{name} holds {len(held)} event{'' if len(held) == 1 else 's'}"
+                for name, held in last.queues.items()
+                if len(held) >= (limits.places(name) or 0) and (not claim.queues or name in claim.queues)
+            ]
+            return f"{after}, the queue {' and '.join(full) if full else 'inside a box is full'}, as many as it can"
+        case SameSteps() | Approximates() if last is not None:
+            half = len(last.outs) // 2
+            outs = ["nothing" if out is NOTHING else repr(out) for out in last.outs.values()]
+            left, right = ", ".join(outs[:half]), ", ".join(outs[half:])
+            return f"at push {last.number}, {names[0]} gives {left} and {names[1]} gives {right}"
+        case SameSequence() if last is not None:
+            return _sequences(pipeline, run, names)
+        case StaysTrue() if last is not None:
+            return f"at push {last.number}, {claim.pipe or next(iter(last.outs))} carries False"
+        case NeverStops() if last is not None and last.stopped is not None:
+            return f"at push {last.number}, {last.stopped.where}: {last.stopped.text}"
+    if loop:
+        again = f"the last {loop} pushes" if loop > 1 else "the last push"
+        return f"{again} can go on for ever, and so it is never kept" + (f": {part} is false" if part else "")
+    return f"it is broken {after}" + (f": {part} is false there" if part else "")
+
+
+def _sequences(pipeline: Pipeline, run: Sequence[Push], names: Sequence[str]) -> str:
+    wrong = next(name for name, out in run[-1].outs.items() if out is False)
+    sides = [[push.pipes[pipeline.pipe_name(pipeline.feeds[Port(wrong, place)])] for push in run] for place in range(2)]
+    left, right = ([event for event in side if event is not NOTHING] for side in sides)
+    number = sum(1 for push in run if push.outs[wrong] is not NOTHING)
+    return (
+        f"output {number} of {names[0]} is {left[number - 1]!r}, of {names[1]} {right[number - 1]!r} "
+        f"(after {len(run)} push{'' if len(run) == 1 else 'es'})"
+    )
+
+
+def table_of(pipeline: Pipeline, run: Sequence[Push], loop: int) -> Table:
+    """The run push by push: what came in, what changed inside, what came out."""
+    inside = [name for name, box in pipeline.boxes.items() if _is_told(box)]
+    rows: list[tuple[str, ...]] = []
+    before: dict[str, Any] = dict.fromkeys(pipeline.queues, ())
+    before |= {name: pipeline.boxes[name].start() for name in inside}
+    for push in run:
+        now = {**push.queues, **{name: push.states[name] for name in inside}}
+        changed = [f"{name} = {_value(value)}" for name, value in now.items() if value != before.get(name, ())]
+        if push.front.leaks:
+            changed.append(f"lost before {', '.join(sorted(push.front.leaks))}")
+        if push.stopped is not None:
+            changed.append(f"{push.stopped.where}: {push.stopped.text}")
+        number = f"{push.number}" + (" (again and again)" if loop and push.number > len(run) - loop else "")
+        came = [
+            "the end" if push.front.ends else "a reset" if push.front.resets else _shown(each)
+            for each in push.given.values()
+        ]
+        rows.append((number, *came, "\n".join(changed), *(_shown(out) for out in push.outs.values())))
+        before = now
+    if len(rows) > MOST_ROWS:
+        half = MOST_ROWS // 2
+        gap = ("...", *("" for _ in rows[0][1:-1]), "")
+        rows = [*rows[:half], gap, *rows[-half:]]
+    columns = ("push", *pipeline.inputs, "inside", *pipeline.outputs)
+    return Table(columns, tuple(rows), title="push by push")
+
+
+def _is_told(box: Any) -> bool:
+    """Whether the state of a box is something that a person can read."""
+    return not isinstance(box, Window) and (isinstance(box, Cumulate) or isinstance(box.start(), int))
+
+
+def _shown(value: Any) -> str:
+    return "-" if value is NOTHING else repr(value)
+
+
+def _value(value: Any) -> str:
+    return f"[{', '.join(map(repr, value))}]" if isinstance(value, tuple) else repr(value)
+
+
+def replay_lines(names: Sequence[str], fronts: Sequence[Front]) -> str:
+    """The lines of Python that show a run again."""
+    events: list[str] = []
+    plain = all(not (front.leaks or front.ends or front.resets) for front in fronts)
+    for front in fronts:
+        if not plain:
+            events.append(f"pipes.{front!r}")
+        elif len(front.events) == 1:
+            events.append(repr(front.events[0]))
+        else:
+            events.append(repr(front.events))
+    text = ", ".join(events).replace("NOTHING", "pipes.NOTHING")
+    lines = ["from streamtight import pipes"] if "pipes." in text or len(names) > 1 else []
+    what = names[0] if len(names) == 1 else f"pipes.beside({', '.join(names)})"
+    return "\n".join(
+        [*lines, f"for push in {what}.pushes([{text}]):", "    print(push.number, push.given, push.outs, push.queues)"]
+    )

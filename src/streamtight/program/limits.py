@@ -1,0 +1,129 @@
+"""Limits: pipelines with queues of so many places and whole numbers of so many values, as they are explored.
+
+>>> modulo(4).fit(5), whole(0, 3).fit(2)
+(1, 2)
+>>> whole(0, 3).fit(5)
+Traceback (most recent call last):
+    ...
+streamtight.program.limits.Stopped: 5 is not in 0..3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from streamtight.errors import PipelineError
+from streamtight.program.processor import NOTHING, Function, Rules, Value
+
+Full = Literal["stop", "drop"]
+"""What happens if an event comes to a full queue: the run is followed no further, or the event is lost."""
+
+
+class Stopped(Exception):
+    """A run cannot be followed further. `kind` is one of QUEUE_OVERFLOW, LEAVES_RANGE, RAISES."""
+
+    def __init__(self, kind: str, where: str, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.where, self.text = kind, where, text
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """The whole numbers from low to high. What is calculated beyond them comes in again at the other end, if they
+    wrap; else the run stops there.
+    """
+
+    low: int
+    high: int
+    wraps: bool
+
+    @property
+    def size(self) -> int:
+        """How many they are."""
+        return self.high - self.low + 1
+
+    def __contains__(self, value: object) -> bool:
+        return type(value) is int and self.low <= value <= self.high
+
+    def fit(self, value: int, where: str = "") -> int:
+        """The number that stands for this one."""
+        if self.low <= value <= self.high:
+            return value
+        if self.wraps:
+            return self.low + (value - self.low) % self.size
+        raise Stopped("LEAVES_RANGE", where, f"{value} is not in {self.low}..{self.high}")
+
+    def __str__(self) -> str:
+        return f"{self.low}..{self.high}" + (f" modulo {self.size}" if self.wraps else "")
+
+
+def modulo(n: int) -> Integers:
+    """The whole numbers from 0 to n - 1, calculated with modulo n."""
+    _require(type(n) is int and n >= 1, f"modulo({n!r})", "how many whole numbers there are", n, "modulo(4)")
+    return Integers(0, n - 1, wraps=True)
+
+
+def whole(low: int, high: int) -> Integers:
+    """The whole numbers from low to high, both included. A run that leaves them is followed no further."""
+    fine = type(low) is int and type(high) is int and low <= high
+    _require(fine, f"whole({low!r}, {high!r})", "the least and the largest number", (low, high), "whole(0, 9)")
+    return Integers(low, high, wraps=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is finite: queues (all, or each by its name), and whole numbers. None is without end."""
+
+    queue: int | None = None
+    queues: Mapping[str, int] = field(default_factory=dict)
+    full: Full = "stop"
+    integers: Integers | None = None
+
+    def places(self, queue: str) -> int | None:
+        """How many events a queue holds."""
+        return self.queues.get(queue, self.queue)
+
+
+class Limited(Rules):
+    """Rules with limits, for one push. `leaks` are the ports before which an event is lost; `seen` tells afterwards
+    what each output carried.
+    """
+
+    def __init__(self, limits: Limits, *, leaks: frozenset[str] = frozenset(), path: str = "") -> None:
+        self.limits, self.leaks, self.path = limits, leaks, path
+        self.seen: dict[str, Value] = {}
+
+    def call(self, function: Function, arguments: tuple[Value, ...]) -> Value:
+        given = function.call(*arguments)
+        if self.limits.integers is None:
+            return given
+        return tuple(map(self._fit, given)) if isinstance(given, tuple) else self._fit(given)
+
+    def _fit(self, value: Value) -> Value:
+        return self.limits.integers.fit(value) if type(value) is int else value  # type: ignore[union-attr]
+
+    def kept(self, queue: str, events: tuple[Value, ...]) -> tuple[Value, ...]:
+        places = self.limits.places(self.path + queue)
+        if places is None or len(events) <= places:
+            return events
+        if self.limits.full == "drop":
+            return events[:places]
+        raise Stopped("QUEUE_OVERFLOW", self.path + queue, f"an event comes to a queue of {places} that is full")
+
+    def passed(self, target: str, event: Value) -> Value:
+        return NOTHING if self.leaks and self.path + target in self.leaks else event
+
+    def saw(self, pipes: Mapping[str, Value]) -> None:
+        self.seen.update((self.path + pipe, event) for pipe, event in pipes.items())
+
+    def inside(self, box: str) -> Limited:
+        inner = Limited(self.limits, leaks=self.leaks, path=f"{self.path}{box}.")
+        inner.seen = self.seen
+        return inner
+
+
+def _require(fine: bool, where: str, needed: str, came: object, hint: str) -> None:
+    if not fine:
+        raise PipelineError(where, needed=needed, came=repr(came), hint=hint)
