@@ -1,14 +1,22 @@
 """The pipelines of Bédard and Hallé, "Model Checking of Stream Processing Pipelines" (TIME 2021), as they can be run.
 
+    python examples/pipelines.py
+    python examples/pipelines.py --report build/pipelines.html
+
 Figures 2, 4 and 5 and the appendix. Where the paper's text and its published pictures differ, the name says which
 reading it is. `k` is the parameter of the appendix.
 """
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import operator
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import streamtight as tight
 from streamtight import Pipeline, pipes
 
 TOTAL, PRODUCT = pipes.Cumulate(operator.add), pipes.Cumulate(operator.mul)
@@ -192,3 +200,68 @@ SEVEN = {
     "Smaller than k": smaller_than_k,
 }
 """The pipelines of the paper's tables 7a and 7b."""
+
+
+# -- what the paper claims of them -----------------------------------------------------------------------------------
+
+
+def counting_system(k: int = 3, *, most: int | None = None) -> tight.Kripke:
+    """A system whose b is the number of times that a was true in the k states before; with `most`, a wrong one."""
+
+    def after(now: Any) -> dict[str, Any]:
+        past = (*now.past[1:], now.a)
+        return {"a": tight.ANY, "past": past, "b": min(sum(past), k if most is None else most)}
+
+    pasts = list(itertools.product((False, True), repeat=k))
+    return tight.Kripke({"a": bool, "past": pasts, "b": range(k + 1)}, {"past": pasts[0], "b": 0}, after)
+
+
+def claims() -> Iterator[tuple[str, str, tight.Verdict]]:
+    """What is asked, the outcome that it should have, and the verdict."""
+    byte = tight.modulo(256)
+    squares, at_once = figure_5a(), figure_5b()
+    yield "2a: no queue is ever full", "FAILS", tight.explore(figure_2a(), tight.no_full_queues())
+    yield "2b: a right system passes", "HOLDS", _watching(counting_system())
+    yield "2b: a wrong system passes", "FAILS", _watching(counting_system(most=2))
+    yield "5a and 5b: same sequence", "HOLDS", tight.explore(squares, tight.same_sequence(at_once), domain=byte)
+    yield "5a and 5b: same steps", "FAILS", tight.explore(squares, tight.same_steps(at_once))
+    yield (
+        "5a with odd and 5c: same sequence",
+        "HOLDS",
+        tight.explore(figure_5a_with_odd(), tight.same_sequence(figure_5c()), domain=byte),
+    )
+    yield "window of 3 and chain: same steps", "HOLDS", tight.explore(window_sum(), tight.same_steps(chain_sum()))
+    yield "delay and passthrough: same sequence", "HOLDS", tight.explore(delay(), tight.same_sequence(passthrough()))
+    yield "delay and passthrough: same steps", "FAILS", tight.explore(delay(), tight.same_steps(passthrough()))
+    yield "Smaller than k: can always go on", "UNDECIDED", tight.explore(smaller_than_k(), tight.live())
+    for name, pipeline in SEVEN.items():
+        if name not in ("1 and k-th", "Smaller than k"):
+            yield f"{name}: can always go on", "HOLDS", tight.explore(pipeline(), tight.live(), domain=byte)
+            yield (
+                f"{name}: speaks within 3 pushes",
+                "HOLDS",
+                tight.explore(pipeline(), tight.live(within=3), domain=byte),
+            )
+
+
+def _watching(system: tight.Kripke) -> tight.Verdict:
+    return tight.explore(tight.watched(system, by=figure_2b()), tight.stays_true())
+
+
+def main() -> int:
+    """What of the paper's claims holds, and how quickly that was found."""
+    options = argparse.ArgumentParser(description="What of the paper's claims about its pipelines holds?")
+    options.add_argument("--report", help="a .html, .txt or .json file")
+    chosen = options.parse_args()
+
+    answers = list(claims())
+    for name, _, verdict in answers:
+        told = verdict.counterexample.explanation if verdict.counterexample else verdict.scope
+        print(f"{verdict.outcome.name:10}{name:38}{1000 * verdict.cost['seconds']:5.0f} ms  {told}")
+    if chosen.report:
+        print(f"\nReport: {tight.write_report([each for *_, each in answers], chosen.report, title='Pipelines')}")
+    return 0 if all(verdict.outcome.name == expected for _, expected, verdict in answers) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -197,9 +197,7 @@ def safety(graph: Explored, is_bad: Callable[[Letter], bool], happens: Callable[
 def never_stops(graph: Explored) -> Found:
     """Does no run stop?"""
     lengths = [
-        graph.depth[state] + 1
-        for state, steps in enumerate(graph.steps)
-        if any(step.letter is None for step in steps)
+        graph.depth[state] + 1 for state, steps in enumerate(graph.steps) if any(step.letter is None for step in steps)
     ]
     return Found(FAILS, min(lengths)) if lengths else Found(HOLDS)
 
@@ -422,9 +420,7 @@ class Linear:
             case "X":
                 return guess[self.guessed.index(node)]
         _, left, right = node
-        return self.value(right, letter, guess) or (
-            self.value(left, letter, guess) and guess[self.guessed.index(node)]
-        )
+        return self.value(right, letter, guess) or (self.value(left, letter, guess) and guess[self.guessed.index(node)])
 
     def is_broken(self) -> bool:
         """Whether there is such a run."""

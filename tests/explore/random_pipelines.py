@@ -303,7 +303,7 @@ class Draw:
         fitting = [each for each in FUNCTIONS if each[0] == (has,) and each[1] == (sort,)]
         if not fitting:  # Booleans and names by way of the other sorts
             return self.turned(self.turned(port, INT if has == BOOL else BOOL, sorts, add), sort, sorts, add)
-        takes, gives, made = self.rng.choice(fitting)
+        _, gives, made = self.rng.choice(fitting)
         return add(made(), [port], gives)[0]
 
     def joined(self, one: Port, other: Port, sort: str, add: Any) -> Port:
@@ -367,10 +367,9 @@ Node = tuple[Any, ...]
 
 def random_atoms(rng: random.Random, pipeline: Pipeline, sorts: dict[str, str], integers: Integers) -> list[str]:
     """Texts of tests of one step."""
-    pipes = [name for name in pipeline.pipes if name != "in" or True]
     atoms = []
     for _ in range(rng.randint(1, 3)):
-        name = rng.choice([*pipeline.outputs, *pipes])
+        name = rng.choice([*pipeline.outputs, *pipeline.pipes])
         sort = sorts.get(name)
         if sort == INT and rng.random() < 0.5:
             sign = rng.choice(("=", "==", "!=", "<", "<=", ">", ">="))
@@ -388,6 +387,8 @@ def random_atoms(rng: random.Random, pipeline: Pipeline, sorts: dict[str, str], 
 
 def random_linear(rng: random.Random, atoms: Sequence[str], depth: int) -> Node:
     """A formula of LTL."""
+    if depth == 2 and rng.random() < 0.2:
+        return ("G", random_linear(rng, atoms, 0))
     if depth == 0 or rng.random() < 0.15:
         return ("atom", rng.choice(atoms))
     op = rng.choice(("not", "and", "or", "->", "X", "F", "G", "G", "F", "U", "R"))
@@ -397,6 +398,8 @@ def random_linear(rng: random.Random, atoms: Sequence[str], depth: int) -> Node:
 
 def random_branching(rng: random.Random, atoms: Sequence[str], depth: int) -> Node:
     """A formula of CTL."""
+    if depth == 2 and rng.random() < 0.3:
+        return ("AG", random_branching(rng, atoms, 0))
     if depth == 0 or rng.random() < 0.1:
         return ("atom", rng.choice(atoms))
     op = rng.choice(("not", "and", "or", "->", "AX", "AF", "AG", "AG", "EX", "EF", "EF", "EG", "AU", "EU"))

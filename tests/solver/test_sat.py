@@ -57,7 +57,7 @@ from streamtight.solver.transitions import Clock, Solver, merged, new_solver, sy
 
 pytest.importorskip("pysat")
 
-MOST_STATES = 200
+MOST_STATES = 600
 
 State = tuple[Value, ...]
 
@@ -396,6 +396,30 @@ def test_a_proof_needs_no_help_and_its_violations_are_runs(seed: int, is_merged:
                 assert not any(evaluate(stop.when, values) for stop in model.stops)
                 state = {name: evaluate(each.after, values) for name, each in model.variables.items()}
             assert evaluate(bad, values)
+
+
+def test_a_proof_does_not_go_through_states_in_which_nothing_is_allowed() -> None:
+    terms = Terms()
+    domain = Range(0, 3)
+    count, gate = terms.variable("count", domain), terms.variable("gate", BOOL)
+    model = Model(
+        terms,
+        {
+            "count": Variable("count", domain, 0, terms.add(count, terms.constant(1)), is_data=False),
+            "gate": Variable("gate", BOOL, False, gate, is_data=False),
+        },
+        {},
+        terms.or_(gate, terms.not_(terms.equal(count, terms.constant(1)))),
+    )
+    bad = terms.equal(count, terms.constant(2))
+    clock = Clock(60)
+    # Not merged: else it would be known that the gate is never open.
+    proof = Proof(system_of(model, bad, glucose, clock)[0], "glucose4", clock)
+
+    for _ in proof.work():
+        clock.look()
+
+    assert proof.proved
 
 
 @pytest.mark.parametrize("seed", range(10))

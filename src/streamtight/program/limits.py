@@ -21,6 +21,10 @@ Full = Literal["stop", "drop"]
 """What happens if an event comes to a full queue: the run is followed no further, or the event is lost."""
 
 
+MOST_NUMBERS = 2**62
+"""Ranges of Python that are longer have no length."""
+
+
 class Stopped(Exception):
     """A run cannot be followed further. `kind` is one of QUEUE_OVERFLOW, LEAVES_RANGE, RAISES."""
 
@@ -61,13 +65,15 @@ class Integers:
 
 def modulo(n: int) -> Integers:
     """The whole numbers from 0 to n - 1, calculated with modulo n."""
-    _require(type(n) is int and n >= 1, f"modulo({n!r})", "how many whole numbers there are", n, "modulo(4)")
+    _require(
+        type(n) is int and 1 <= n <= MOST_NUMBERS, f"modulo({n!r})", "how many whole numbers there are", n, "modulo(4)"
+    )
     return Integers(0, n - 1, wraps=True)
 
 
 def whole(low: int, high: int) -> Integers:
     """The whole numbers from low to high, both included. A run that leaves them is followed no further."""
-    fine = type(low) is int and type(high) is int and low <= high
+    fine = type(low) is int and type(high) is int and low <= high < low + MOST_NUMBERS
     _require(fine, f"whole({low!r}, {high!r})", "the least and the largest number", (low, high), "whole(0, 9)")
     return Integers(low, high, wraps=False)
 
@@ -84,6 +90,17 @@ class Limits:
     def places(self, queue: str) -> int | None:
         """How many events a queue holds."""
         return self.queues.get(queue, self.queue)
+
+    def code(self) -> str:
+        """How it is written, with the names of `tight.pipes`."""
+        parts = [f"queue={self.queue}"] if self.queue is not None else []
+        parts += [f"queues={dict(self.queues)!r}"] if self.queues else []
+        parts += [f"full={self.full!r}"] if self.full != "stop" else []
+        if self.integers is not None:
+            low, high = self.integers.low, self.integers.high
+            is_modulo = self.integers.wraps and low == 0
+            parts.append(f"integers=pipes.modulo({high + 1})" if is_modulo else f"integers=pipes.whole({low}, {high})")
+        return f"Limits({', '.join(parts)})"
 
 
 class Limited(Rules):

@@ -27,6 +27,7 @@ from typing import Any
 
 from streamtight.errors import PipelineError
 from streamtight.program.fork_join import ForkJoin
+from streamtight.stream.event import Kind
 
 State = Any
 
@@ -101,6 +102,8 @@ def look(value: Any) -> Hashable:
     match value:
         case None | bool() | int() | str() | bytes():
             return type(value), value
+        case type() | Kind():
+            return value
         case float():
             return float, repr(value)  # so that NaN is itself, and -0.0 is not 0.0
         case list() | tuple():

@@ -95,7 +95,12 @@ def united(domains: Iterable[Domain], where: str = "a pipe") -> Domain:
 
 def domain_of(values: Iterable[Value], where: str) -> Domain:
     """The smallest domain that has these values."""
-    listed = list(dict.fromkeys(values))
+    try:
+        listed = list(dict.fromkeys(values))
+    except TypeError:
+        raise PipelineError(
+            where, needed="values that have a hash", came=repr(values), hint="a tuple instead of a list"
+        ) from None
     types = {type(value) for value in listed}
     if types == {bool}:
         return BOOL

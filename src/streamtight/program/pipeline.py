@@ -343,19 +343,18 @@ class Pipeline:
                     queues[queue] = rules.kept(port, queues[queue])
             else:
                 is_ready = arrived[0] is not NOTHING
-            if is_ready:
+            is_end = ends and box.acts_at_end
+            if is_ready or is_end:
                 boxes[stage.place], carried[stage.outputs] = self._stepped(
-                    stage, boxes[stage.place], tuple(arrived), rules
+                    stage, boxes[stage.place], tuple(arrived) if is_ready else (), rules, is_end
                 )
-            if ends and box.acts_at_end:
-                boxes[stage.place], outs = box.end(boxes[stage.place], rules.inside(stage.name))
-                for place, out in zip(range(stage.outputs.start, stage.outputs.stop), outs, strict=True):
-                    if out is not NOTHING:
-                        carried[place] = out
 
-    def _stepped(self, stage: _Stage, state: State, front: tuple[Value, ...], rules: Rules) -> tuple[State, Outs]:
+    def _stepped(
+        self, stage: _Stage, state: State, front: tuple[Value, ...], rules: Rules, is_end: bool
+    ) -> tuple[State, Outs]:
+        act = stage.box.end if is_end else stage.box.step
         try:
-            state, outs = stage.box.step(state, front, rules.inside(stage.name))
+            state, outs = act(state, front, rules.inside(stage.name))
         except Stopped as stopped:
             # A queue is told with its whole path; a box, box by box on the way out.
             if stopped.kind == "QUEUE_OVERFLOW":

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from streamtight.program.limits import Limits, modulo, whole
 from streamtight.program.pipeline import Front, Pipe, Pipeline, Push, beside, pipeline
 from streamtight.program.processor import (
     NOTHING,
@@ -50,6 +51,7 @@ __all__ = [
     "Group",
     "Insert",
     "Last",
+    "Limits",
     "Passthrough",
     "Pipe",
     "Pipeline",
@@ -66,5 +68,7 @@ __all__ = [
     "implies",
     "is_even",
     "is_odd",
+    "modulo",
     "pipeline",
+    "whole",
 ]

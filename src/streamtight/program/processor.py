@@ -208,9 +208,9 @@ class Processor:
         """The state after these events, one for each input, and what comes out."""
         raise NotImplementedError
 
-    def end(self, state: State, rules: Rules) -> tuple[State, Outs]:
-        """The same at the end of the stream, after its last event."""
-        return state, (NOTHING,) * self.outputs
+    def end(self, state: State, front: tuple[Value, ...], rules: Rules) -> tuple[State, Outs]:
+        """The same in the push with which the stream ends; the front is empty if no event comes with it."""
+        return self.step(state, front, rules) if front else (state, (NOTHING,) * self.outputs)
 
     @property
     def acts_at_end(self) -> bool:
@@ -455,8 +455,8 @@ class Last(Processor):
     def step(self, state: State, front: tuple[Value, ...], rules: Rules) -> tuple[State, Outs]:
         return front, (NOTHING,)
 
-    def end(self, state: State, rules: Rules) -> tuple[State, Outs]:
-        return (), state or (NOTHING,)
+    def end(self, state: State, front: tuple[Value, ...], rules: Rules) -> tuple[State, Outs]:
+        return (), front or state or (NOTHING,)
 
     @property
     def acts_at_end(self) -> bool:
@@ -546,8 +546,8 @@ class Group(Processor):
     def step(self, state: State, front: tuple[Value, ...], rules: Rules) -> tuple[State, Outs]:
         return self.pipeline.push(state, front, rules)
 
-    def end(self, state: State, rules: Rules) -> tuple[State, Outs]:
-        return self.pipeline.push(state, (NOTHING,) * self.inputs, rules, ends=True)
+    def end(self, state: State, front: tuple[Value, ...], rules: Rules) -> tuple[State, Outs]:
+        return self.pipeline.push(state, front or (NOTHING,) * self.inputs, rules, ends=True)
 
     @property
     def acts_at_end(self) -> bool:

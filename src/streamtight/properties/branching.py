@@ -190,6 +190,11 @@ class Comparison:
         """The pipes that it asks for."""
         return tuple(side.pipe for side in (self.left, self.right) if isinstance(side, Carried))
 
+    @property
+    def waits(self) -> bool:
+        """Whether it asks how many events wait in a queue."""
+        return isinstance(self.left, Waiting) or isinstance(self.right, Waiting)
+
     def __call__(self, push: Any) -> bool:
         values = [_side(side, push) for side in (self.left, self.right)]
         return NOTHING not in values and bool(_SIGNS[self.sign](*values))
@@ -277,6 +282,9 @@ _UNARY: dict[str, Callable[..., Any]] = {
 _CONSTANTS = {"TRUE": True, "FALSE": False, "true": True, "false": False, "True": True, "False": False}
 _BINARY = ("U", "R")
 _EXAMPLE = "AG EF out, or G (in -> F out)"
+_MOST_NESTED = 100
+_MOST_DIGITS = 4_000
+"""Python reads no numbers that are much longer."""
 
 
 class _Token(NamedTuple):
@@ -287,7 +295,12 @@ class _Token(NamedTuple):
 
 def formula_of_text(text: str) -> Formula | Branching:
     """The LTL or CTL formula that a text means."""
-    return _Parser(text).whole()
+    try:
+        return _Parser(text).whole()
+    except RecursionError:
+        raise FormulaError(
+            f"{text[:20]!r}...", needed="a formula of a few hundred operators", came="a deeper one", hint=_EXAMPLE
+        ) from None
 
 
 class _Parser:
@@ -304,11 +317,13 @@ class _Parser:
             )
             place = found.end()
         self.at = 0
+        self.depth = 0
         self.is_in_brackets = False
         """Whether a U belongs to the A[ or E[ before it."""
 
     def wrong(self, needed: str, came: str, place: int) -> FormulaError:
-        return FormulaError(f"{self.text!r} at {place}", needed=needed, came=repr(came), hint=_EXAMPLE)
+        text = self.text if len(self.text) < 200 else f"{self.text[:200]}..."
+        return FormulaError(f"{text!r} at {place}", needed=needed, came=repr(came), hint=_EXAMPLE)
 
     def peek(self) -> _Token:
         return self.tokens[self.at] if self.at < len(self.tokens) else _Token("end", "the end", len(self.text))
@@ -365,6 +380,14 @@ class _Parser:
         return (until if token.text == "U" else release)(left, right)
 
     def unary(self) -> Any:
+        self.depth += 1
+        if self.depth > _MOST_NESTED:
+            raise self.wrong(f"at most {_MOST_NESTED} operators inside each other", "more", self.peek().place)
+        found = self.operated()
+        self.depth -= 1
+        return found
+
+    def operated(self) -> Any:
         token = self.peek()
         if self.take("!", "~"):
             body = self.unary()
@@ -438,7 +461,7 @@ class _Parser:
                 return Carried(token.text)
             case "queue":
                 return Waiting(token.text[1:])
-            case "number":
+            case "number" if len(token.text) < _MOST_DIGITS:
                 return int(token.text)
             case "quoted":
                 return token.text[1:-1]

@@ -174,10 +174,14 @@ def stateful_machine(
                 return state, []
             clock, place = min(due, key=lambda each: (each[0], repr(each[1])))
             store = stores[place]
-            store.timers.pop(0)
             mine, before = fresh(store)
-            times = TimerValues(clock, clock)
-            outputs = list(mine.handleExpiredTimer(place, times, ExpiredTimerInfo(clock)))
+            # As Spark does it: with the names of the parameters, and the timer is taken away afterwards.
+            outputs = list(
+                mine.handleExpiredTimer(
+                    key=place, timerValues=TimerValues(clock, clock), expiredTimerInfo=ExpiredTimerInfo(clock)
+                )
+            )
+            store.timers.remove(clock)
         else:
             place = tuple(event[name] for name in names)
             store = stores.setdefault(place, _Store())

@@ -75,6 +75,8 @@ from streamtight.properties import term as read
 
 MOST_CALLS = 100_000
 """A function that cannot be read is asked for each combination of values; more than this is refused."""
+MOST_CONSTANT = 2**53
+"""A function with larger numbers in it is not read, but asked."""
 MOST_KEYS = 64
 """Keys of a slice, each of which has a run of its own."""
 
@@ -209,7 +211,10 @@ class _Builder:
             choices,
             terms.and_(*allowed),
             {name: Signal(terms.and_(live, each.present), each.value) for name, each in pipes.items()},
-            self.queues,
+            {
+                name: Queue(terms.choose(reset, terms.constant(0), each.length), each.places)
+                for name, each in self.queues.items()
+            },
             tuple(Stop(stop.kind, stop.where, terms.and_(live, stop.when)) for stop in self.stops),
             tuple(Wrap(wrap.where, terms.and_(live, wrap.when), wrap.value) for wrap in self.wraps),
         )
@@ -382,7 +387,8 @@ class _Builder:
 
     def unknown(self, ins: Sequence[Domain]) -> list[Term]:
         """Any values of these domains."""
-        return [self.terms.variable(f"?{place}", domain) for place, domain in enumerate(ins)]
+        # A name has one domain, so that is a part of it.
+        return [self.terms.variable(f"?{place} in {domain}", domain) for place, domain in enumerate(ins)]
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
@@ -399,20 +405,20 @@ class _Builder:
             self.readings[key] = term
         return self.readings[key]
 
-    def calculated(self, term: read.Term, arguments: Sequence[Term], *, is_known: bool = False) -> Term:
-        """The term on these arguments. `is_known` says that it was tried with their domains: what is in the place of
-        an event that does not come may lie beyond them, but nobody asks then.
-        """
+    def calculated(self, term: read.Term, arguments: Sequence[Term]) -> Term:
         terms = self.terms
         if isinstance(term, read.Slot):
             return arguments[term.place]
         if isinstance(term, read.Constant):
-            if type(term.value) not in (int, bool, str):
+            # Near the ends of all the numbers that there are, a comparison would be decided by these ends.
+            if type(term.value) not in (int, bool, str) or (
+                type(term.value) is int and abs(term.value) > MOST_CONSTANT
+            ):
                 raise _Unreadable
             return terms.constant(term.value)
         if not isinstance(term, read.Apply):
             raise _Unreadable
-        parts = [self.calculated(each, arguments, is_known=is_known) for each in term.arguments]
+        parts = [self.calculated(each, arguments) for each in term.arguments]
         kinds = {type(part.domain) for part in parts}
         name = term.operation.name
         if read.OPERATIONS.get(name) is not term.operation:
@@ -450,7 +456,7 @@ class _Builder:
                 return terms.subtract(*parts)
             case "multiply":
                 return terms.multiply(*parts)
-            case "floor_divide" | "modulo" if is_known or not _has(parts[1].domain, 0):
+            case "floor_divide" | "modulo" if not _has(parts[1].domain, 0):
                 return (terms.divide if name == "floor_divide" else terms.modulo)(*parts)
             case "negate":
                 return terms.subtract(zero, parts[0])
@@ -570,7 +576,7 @@ class _Builder:
         terms = self.terms
         reading = self.reading(function, ins) if outputs == 1 and values is None else None
         if reading is not None:
-            raw = self.calculated(reading, arguments, is_known=True)
+            raw = self.calculated(reading, arguments)
             if not isinstance(raw.domain, Range):
                 return [raw]
             numbers = self.numbers(path)

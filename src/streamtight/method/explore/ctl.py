@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from streamtight.method.explore.lasso import components_of
 from streamtight.method.explore.search import Graph
 from streamtight.properties.branching import Branching, Denied, Joined, Path, State
 
 Nodes = frozenset[int]
+
+MOST_TRIED = 50
+"""Nodes from which a shortest way round is looked for."""
 
 
 @dataclass(frozen=True)
@@ -140,61 +144,122 @@ class Labels:
     def witness(self, formula: Branching) -> Witness | None:
         """A shortest run that shows that a formula is false at the beginning; None if it is nowhere false."""
         false = [node for node in self.graph.from_state[0] if node not in self.truth(formula).may]
-        return self._shown(formula, [false[0]]) if false else None
+        return self._shown(formula, [[node] for node in false]) if false else None
 
-    def _shown(self, formula: Branching, nodes: list[int]) -> Witness:
-        """The run that shows it, after these nodes, at the last of which it is false."""
+    def _shown(self, formula: Branching, ways: list[list[int]]) -> Witness:
+        """The run that shows it, after one of these ways; they are as long as each other, and it is false at the last
+        node of each.
+        """
         match formula:
             case Path(runs="A", op="G"):
-                body = formula.parts[0]
-                may = self.truth(body).may
-                if nodes[-1] in may:
-                    nodes = [*nodes, *self._way(nodes[-1], lambda node: node not in may)]
-                return self._shown(body, nodes)
+                may = self.truth(formula.parts[0]).may
+                return self._shown(formula.parts[0], self._nearest(ways, lambda node: node not in may))
             case Path(runs="A", op="X"):
                 may = self.truth(formula.parts[0]).may
-                leads = self.graph.from_state[self.after[nodes[-1]]]
-                return self._shown(formula.parts[0], [*nodes, next(node for node in leads if node not in may)])
+                longer: dict[int, list[int]] = {}
+                for way in ways:
+                    for node in self.graph.from_state[self.after[way[-1]]]:
+                        if node not in may:
+                            longer.setdefault(node, [*way, node])
+                return self._shown(formula.parts[0], list(longer.values()))
             case Path(runs="A", op="F"):
-                return self._circle(formula, nodes)
+                return self._circle(formula, ways)
             case Joined(sign="&"):
-                part = next(part for part in formula.parts if nodes[-1] not in self.truth(part).may)
-                return self._shown(part, nodes)
+                shown = []
+                for part in formula.parts:
+                    may = self.truth(part).may
+                    broken = [way for way in ways if way[-1] not in may]
+                    shown += [self._shown(part, broken)] if broken else []
+                return min(shown, key=lambda each: len(each.nodes))
             case Joined(sign="|" | "->"):
-                return self._shown(formula.parts[-1], nodes)
-        return Witness(nodes, 0, formula)
+                return self._shown(formula.parts[-1], ways)
+        return Witness(ways[0], 0, formula)
 
-    def _way(self, start: int, is_wanted: Callable[[int], bool]) -> list[int]:
-        """The nodes after this one on a shortest way to one that is wanted."""
-        parents: dict[int, int | None] = {start: None}
-        waiting = [start]
-        for node in waiting:
-            for lead in self.graph.from_state[self.after[node]]:
-                if lead in parents and not is_wanted(lead):
-                    continue
-                if is_wanted(lead):
-                    path, at = [lead], node
-                    while parents[at] is not None:
-                        path.append(at)
-                        at = parents[at]  # type: ignore[assignment]
-                    return path[::-1]
-                parents[lead] = node
-                waiting.append(lead)
+    def _nearest(self, ways: list[list[int]], is_wanted: Callable[[int], bool]) -> list[list[int]]:
+        """These ways, each led on to a node that is wanted; of those, the shortest ones."""
+        first = {way[-1]: way for way in reversed(ways)}
+        parents: dict[int, int] = {}
+        layer = list(first)
+        while layer:
+            found = [node for node in layer if is_wanted(node)]
+            if found:
+                return [self._led(first, parents, node) for node in found]
+            following = []
+            for node in layer:
+                for lead in self.graph.from_state[self.after[node]]:
+                    if lead not in first and lead not in parents:
+                        parents[lead] = node
+                        following.append(lead)
+            layer = following
         raise AssertionError("a way was known to exist")
 
-    def _circle(self, formula: Path, nodes: list[int]) -> Witness:
+    @staticmethod
+    def _led(first: Mapping[int, list[int]], parents: Mapping[int, int], node: int) -> list[int]:
+        way = []
+        while node not in first:
+            way.append(node)
+            node = parents[node]
+        return [*first[node], *reversed(way)]
+
+    def _circle(self, formula: Path, ways: list[list[int]]) -> Witness:
         """A run that never comes to the body: through nodes where it never need come, until one repeats."""
         never = self.all - self.truth(formula).may
-        path = list(nodes)
-        while path.count(path[-1]) == 1:
-            leads = [node for node in self.graph.from_state[self.after[path[-1]]] if node in never]
-            path.append(next((node for node in leads if node in path), leads[0]))
-        return Witness(path[:-1], len(path) - 1 - path.index(path[-1]), formula)
+        leads = [
+            [lead for lead in self.graph.from_state[self.after[node]] if lead in never] if node in never else []
+            for node in range(len(self.after))
+        ]
+        components = components_of([[(lead, 0, False) for lead in each] for each in leads])
+        first = {way[-1]: way for way in reversed(ways)}
+        parents: dict[int, int] = {}
+        depth = {node: len(way) for node, way in first.items()}
+        waiting = list(first)
+        best: Witness | None = None
+        tried = 0
+        for node in waiting:
+            if best is not None and (depth[node] >= len(best.nodes) or tried > MOST_TRIED):
+                break
+            if any(components[lead] == components[node] for lead in leads[node]):
+                tried += 1
+                back = self._back(node, leads, components)
+                nodes = self._round(self._led(first, parents, node), back)
+                if best is None or len(nodes) < len(best.nodes):
+                    best = Witness(nodes, len(back) + 1, formula)
+            for lead in leads[node]:
+                if lead not in depth:
+                    depth[lead], parents[lead] = depth[node] + 1, node
+                    waiting.append(lead)
+        assert best is not None  # noqa: S101 - without end, some node comes again
+        return best
+
+    def _round(self, way: list[int], back: list[int]) -> list[int]:
+        """A way and then one round from its end to its end, which is left out if it is come to by the same choice."""
+        state = self.after[way[-2]] if len(way) > 1 else 0
+        last = self.after[back[-1] if back else way[-1]]
+        is_same = self.graph.choice(state, way[-1]) == self.graph.choice(last, way[-1])
+        return [*way, *back] if is_same else [*way, *back, way[-1]]
+
+    @staticmethod
+    def _back(start: int, leads: list[list[int]], components: list[int]) -> list[int]:
+        """The nodes after this one on a shortest way back to it, without itself."""
+        parents: dict[int, int] = {}
+        waiting = [start]
+        for node in waiting:
+            for lead in leads[node]:
+                if lead == start:
+                    way = []
+                    while node != start:
+                        way.append(node)
+                        node = parents[node]
+                    return way[::-1]
+                if components[lead] == components[start] and lead not in parents:
+                    parents[lead] = node
+                    waiting.append(lead)
+        raise AssertionError("a way back was known to exist")
 
     def choices(self, nodes: list[int]) -> list[int]:
         """What must be chosen for a run through these nodes."""
         state, chosen = 0, []
         for node in nodes:
-            chosen.append(self.graph.choices[state, node])
+            chosen.append(self.graph.choice(state, node))
             state = self.after[node]
         return chosen

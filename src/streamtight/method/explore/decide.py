@@ -16,6 +16,7 @@ from streamtight.errors import UnsupportedError
 from streamtight.method.explore.compiled import System, TooManyChoices, compiled
 from streamtight.method.explore.ctl import Labels
 from streamtight.method.explore.lasso import Broken, Together, breaking
+from streamtight.method.explore.relevance import tests_in
 from streamtight.method.explore.search import (
     Budget,
     Complete,
@@ -28,10 +29,10 @@ from streamtight.method.explore.search import (
     shortest,
 )
 from streamtight.method.explore.symbols import proved
-from streamtight.method.explore.terms import test_of
-from streamtight.program.model import Model, Stop, Term, Value, parts_of
+from streamtight.method.explore.terms import step_test
+from streamtight.program.model import Model, Stop, Term, Value
 from streamtight.properties.automaton import Automaton, automaton, is_safe
-from streamtight.properties.branching import Branching, Denied, Joined, Path, State
+from streamtight.properties.branching import Branching, Denied, Joined, Path
 from streamtight.properties.temporal import Formula, Implies
 from streamtight.verdict import Outcome
 
@@ -47,6 +48,7 @@ class Answer:
     reason       why it is not decided
     happened     whether there was a step that the claim is about
     wraps        whether a number that matters wrapped around somewhere
+    may_wrap     whether there is a number that matters and could
     stop         where runs stop, and the choices of a shortest one
     every_number it was shown for whole numbers of any size
     """
@@ -60,10 +62,15 @@ class Answer:
     reason: str = ""
     happened: bool = True
     wraps: bool = False
-    values_matter: bool = True
+    may_wrap: bool = False
     stop: tuple[Stop, Sequence[Chosen]] | None = None
     every_number: bool = False
     cost: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def fails(self) -> bool:
+        """Whether there is a run that breaks the claim."""
+        return self.outcome is Outcome.FAILS
 
 
 @dataclass
@@ -87,15 +94,17 @@ def decide_steps(
     model: Model,
     bad: Term,
     happened: Term,
+    wrapped: Term,
     limit: Limit,
-    symbolic: Callable[[], tuple[Model, Term, Term] | None] | None,
+    symbolic: Callable[[], tuple[Model, Term, Term] | None] | None = None,
 ) -> Answer:
     """Is there a step in which `bad` is true?
 
+    happened   when a step is one that the claim is about
+    wrapped    when a number that matters wraps around
     symbolic   makes the model in which values may be symbols, with both terms, if there is one
     """
-    values = matters(model, [bad])
-    if symbolic is not None and "symbols" in limit.engines and values:
+    if symbolic is not None and "symbols" in limit.engines:
         other = symbolic()
         shown = None if other is None else proved(other[0], other[1], [other[2]])
         if shown is not None and not shown.stops:
@@ -106,28 +115,26 @@ def decide_steps(
                 every_number=True,
                 cost={"states": shown.states},
             )
-    wrapped = model.terms.or_(*wraps_that_matter(model, [bad]))
     has_sat = "sat" in limit.engines and sat_is_there()
     try:
         if limit.engines == ("symbols",):
             return Answer(Outcome.UNDECIDED, "values as symbols", reason="it could not be shown with values as symbols")
         if "search" not in limit.engines:
-            return _by_sat(model, bad, Exhausted("", 0, 0), limit, has_sat, values)
+            return _by_sat(model, bad, wrapped, Exhausted("", 0, 0), limit, has_sat)
         system = compiled(model, [bad, happened, wrapped])
         found = invariant(system, bad=1, budget=limit.budget(0.5 if has_sat else 1.0))
     except TooManyChoices as too_many:
         found = Exhausted(str(too_many), 0, 0)
     if isinstance(found, Exhausted):
-        return _by_sat(model, bad, found, limit, has_sat, values)
+        return _by_sat(model, bad, wrapped, found, limit, has_sat)
     if isinstance(found, Reached):
         return Answer(
             Outcome.FAILS,
             "all states searched, nearest first",
             path=[system.choices[number] for number in found.path],
-            values_matter=values,
             cost={"states": found.states},
         )
-    return _complete(system, found, values)
+    return _complete(system, found)
 
 
 def _comes_true(model: Model, term: Term, limit: Limit) -> bool:
@@ -138,14 +145,13 @@ def _comes_true(model: Model, term: Term, limit: Limit) -> bool:
         return False
 
 
-def _complete(system: System, found: Complete, values: bool) -> Answer:
+def _complete(system: System, found: Complete) -> Answer:
     stop = _stop(system, found.stopped)
     return Answer(
         Outcome.HOLDS if stop is None else Outcome.UNDECIDED,
         "all states searched",
         happened=bool(found.seen & 2),
         wraps=bool(found.seen & 4),
-        values_matter=values,
         stop=stop,
         cost={"states": found.states, "depth": found.depth},
     )
@@ -166,7 +172,7 @@ def sat_is_there() -> bool:
     return find_spec("pysat") is not None
 
 
-def _by_sat(model: Model, bad: Term, found: Exhausted, limit: Limit, has_sat: bool, values: bool) -> Answer:
+def _by_sat(model: Model, bad: Term, wrapped: Term, found: Exhausted, limit: Limit, has_sat: bool) -> Answer:
     reached = (
         f"{found.spent} were used up after all runs of {found.depth} pushes ({found.states:,} states), none of which "
         "breaks it"
@@ -184,9 +190,8 @@ def _by_sat(model: Model, bad: Term, found: Exhausted, limit: Limit, has_sat: bo
     except UnsupportedError as error:
         return Answer(Outcome.UNDECIDED, "search", reason=f"{reached}; {error.came}", cost=cost)
     if isinstance(answer, Unsafe):
-        return Answer(
-            Outcome.FAILS, "a SAT solver, step by step", path=list(answer.choices), values_matter=values, cost=cost
-        )
+        method = "a SAT solver, step by step" if answer.is_shortest else "a SAT solver; there may be a shorter run"
+        return Answer(Outcome.FAILS, method, path=list(answer.choices), cost=cost)
     if isinstance(answer, Safe):
         stopping = [stop for stop in model.stops if stop.when is not model.terms.false]
         if stopping:
@@ -195,15 +200,12 @@ def _by_sat(model: Model, bad: Term, found: Exhausted, limit: Limit, has_sat: bo
             )
             if not isinstance(stops, Safe):
                 path = list(stops.choices) if isinstance(stops, Unsafe) else []
-                return Answer(
-                    Outcome.UNDECIDED, "a SAT solver", values_matter=values, stop=(stopping[0], path), cost=cost
-                )
-        wraps = bool(wraps_that_matter(model, [bad]))
+                return Answer(Outcome.UNDECIDED, "a SAT solver", stop=(stopping[0], path), cost=cost)
+        wraps = wrapped is not model.terms.false  # whether it happens was not asked
         return Answer(
             Outcome.HOLDS,
             "a SAT solver: an invariant that no step leaves",
             wraps=wraps,
-            values_matter=values,
             cost=cost,
         )
     found_nothing = f"a SAT solver found nothing wrong in {answer.steps} pushes ({answer.reason})"
@@ -218,24 +220,6 @@ def _by_sat(model: Model, bad: Term, found: Exhausted, limit: Limit, has_sat: bo
 def without_stops(model: Model) -> Model:
     """The same model, where runs go on; for questions about the first stop only."""
     return replace(model, stops=())
-
-
-def wraps_that_matter(model: Model, roots: Sequence[Term]) -> list[Term]:
-    """When numbers wrap around on which these terms depend, now or later."""
-    terms = set(_cone_terms(model, roots))
-    return [wrap.when for wrap in model.wraps if wrap.value in terms]
-
-
-def matters(model: Model, roots: Sequence[Term]) -> bool:
-    """Whether these terms depend on the values of events, and not only on when they come."""
-    variables, choices = model.cone([*roots, *(stop.when for stop in model.stops)])
-    return any(each.is_data for each in variables) or any(each.only_if is not None for each in choices)
-
-
-def _cone_terms(model: Model, roots: Sequence[Term]) -> list[Term]:
-    stops = [stop.when for stop in model.stops]
-    variables, _ = model.cone([*roots, *stops])
-    return parts_of([*roots, *stops, *(each.after for each in variables)])
 
 
 # -- claims about runs -----------------------------------------------------------------------------------------------
@@ -258,17 +242,12 @@ def _graph(model: Model, watched: Sequence[Term], limit: Limit) -> tuple[System,
     return system, found
 
 
-def _wrapped(model: Model, watched: Sequence[Term]) -> Term:
-    return model.terms.or_(*wraps_that_matter(model, watched))
-
-
 def _seen(found: Graph, bit: int) -> bool:
     return any(bits & bit for bits, _ in found.nodes)
 
 
-def decide_live(model: Model, good: Term, limit: Limit) -> Answer:
+def decide_live(model: Model, good: Term, wrapped: Term, limit: Limit) -> Answer:
     """Can a step in which `good` is true always still come?"""
-    wrapped = _wrapped(model, [good])
     made = _graph(model, [good, wrapped], limit)
     if isinstance(made, Answer):
         return made
@@ -278,7 +257,6 @@ def decide_live(model: Model, good: Term, limit: Limit) -> Answer:
     perhaps = backward(found, [*giving, *(state for state, stops in enumerate(found.stops) if stops)])
     cost = {"states": len(found.from_state), "depth": max(found.layer)}
     method = "all states searched, then backwards from where an event comes"
-    values = matters(model, [good])
     if len(perhaps) < len(found.from_state):
         dead = [state for state in range(len(found.from_state)) if state not in perhaps]
         nearest = min(dead, key=lambda state: found.layer[state])
@@ -286,15 +264,11 @@ def decide_live(model: Model, good: Term, limit: Limit) -> Answer:
         if nearest:
             way = shortest(found, 0, lambda _, node: found.nodes[node][1] not in perhaps)
             path = way[0] if way is not None else []
-        return Answer(
-            Outcome.FAILS, method, path=[system.choices[number] for number in path], values_matter=values, cost=cost
-        )
+        return Answer(Outcome.FAILS, method, path=[system.choices[number] for number in path], cost=cost)
     wraps = _seen(found, 2)
     if len(alive) == len(found.from_state) and not any(found.stops):
-        return Answer(Outcome.HOLDS, method, wraps=wraps, values_matter=values, cost=cost)
-    return Answer(
-        Outcome.UNDECIDED, method, stop=_first_stop(system, found), wraps=wraps, values_matter=values, cost=cost
-    )
+        return Answer(Outcome.HOLDS, method, wraps=wraps, cost=cost)
+    return Answer(Outcome.UNDECIDED, method, stop=_first_stop(system, found), wraps=wraps, cost=cost)
 
 
 def _first_stop(system: System, found: Graph) -> tuple[Stop, Sequence[Chosen]] | None:
@@ -313,16 +287,14 @@ def _first_stop(system: System, found: Graph) -> tuple[Stop, Sequence[Chosen]] |
     return system.stops[which - 1], [system.choices[number] for number in (*path, choice)]
 
 
-def decide_formula(model: Model, formula: Formula, limit: Limit) -> Answer:
+def decide_formula(model: Model, formula: Formula, wrapped: Term, limit: Limit) -> Answer:
     """Does every run without end keep a temporal formula?"""
     denial = automaton(formula, denied=True)
-    atoms = [test_of(model, atom) for atom in denial.atoms]
-    triggers = [test_of(model, part.left) for part in implications(formula) if not part.left.has_future]
-    wrapped = _wrapped(model, [*atoms, *triggers])
+    atoms = [step_test(model, atom) for atom in denial.atoms]
+    triggers = [step_test(model, part.left) for part in implications(formula) if not part.left.has_future]
     watched = [*atoms, *triggers, wrapped]
-    values = matters(model, atoms)
     if is_safe(formula):
-        return _decide_safe(model, denial, watched, limit, values)
+        return _decide_safe(model, denial, watched, limit)
     made = _graph(model, watched, limit)
     if isinstance(made, Answer):
         return made
@@ -334,17 +306,15 @@ def decide_formula(model: Model, formula: Formula, limit: Limit) -> Answer:
         return Answer(Outcome.UNDECIDED, method, reason=f"{result.spent} were used up", cost=cost)
     if isinstance(result, Broken):
         path, loop = ([system.choices[number] for number in part] for part in (result.path, result.loop))
-        return Answer(Outcome.FAILS, method, path=path, loop=loop, values_matter=values, cost=cost)
+        return Answer(Outcome.FAILS, method, path=path, loop=loop, cost=cost)
     happened = all(_seen(found, 1 << place) for place in range(len(atoms), len(atoms) + len(triggers)))
     wraps = _seen(found, 1 << (len(atoms) + len(triggers)))
     if result.stopping is None:
-        return Answer(Outcome.HOLDS, method, happened=happened, wraps=wraps, values_matter=values, cost=cost)
-    return Answer(
-        Outcome.UNDECIDED, method, stop=_first_stop(system, found), wraps=wraps, values_matter=values, cost=cost
-    )
+        return Answer(Outcome.HOLDS, method, happened=happened, wraps=wraps, cost=cost)
+    return Answer(Outcome.UNDECIDED, method, stop=_first_stop(system, found), wraps=wraps, cost=cost)
 
 
-def _decide_safe(model: Model, denial: Automaton, watched: Sequence[Term], limit: Limit, values: bool) -> Answer:
+def _decide_safe(model: Model, denial: Automaton, watched: Sequence[Term], limit: Limit) -> Answer:
     """The same for a formula that is broken, if at all, after finitely many steps: the search can end there."""
     try:
         system = compiled(model, watched)
@@ -355,7 +325,7 @@ def _decide_safe(model: Model, denial: Automaton, watched: Sequence[Term], limit
     cost = {"states": found.states}
     if isinstance(found, Reached):
         path = [system.choices[number] for number in found.path]
-        return Answer(Outcome.FAILS, method, path=path, values_matter=values, cost=cost)
+        return Answer(Outcome.FAILS, method, path=path, cost=cost)
     if isinstance(found, Exhausted):
         reason = (
             f"{found.spent} were used up after all runs of {found.depth} pushes ({found.states:,} states), "
@@ -374,7 +344,6 @@ def _decide_safe(model: Model, denial: Automaton, watched: Sequence[Term], limit
         method,
         happened=happened,
         wraps=wraps,
-        values_matter=values,
         stop=_stop(system, found.stopped),
         cost=cost,
     )
@@ -386,17 +355,15 @@ def implications(formula: Formula) -> list[Implies]:
     return [*mine, *(each for part in formula.parts for each in implications(part))]
 
 
-def decide_branching(model: Model, formula: Branching, limit: Limit) -> Answer:
+def decide_branching(model: Model, formula: Branching, wrapped: Term, limit: Limit) -> Answer:
     """Does the tree of all runs keep a CTL formula?"""
     tests = list(dict.fromkeys(tests_in(formula)))
-    terms = [test_of(model, each.test) for each in tests]
-    wrapped = _wrapped(model, terms)
+    terms = [step_test(model, each.test) for each in tests]
     made = _graph(model, [*terms, wrapped], limit)
     if isinstance(made, Answer):
         return made
     system, found = made
     labels = Labels(found, {test: place for place, test in enumerate(tests)})
-    values = matters(model, terms)
     truth = labels.truth(formula)
     first = frozenset(found.from_state[0])
     cost = {"states": len(found.from_state), "depth": max(found.layer)}
@@ -412,27 +379,12 @@ def decide_branching(model: Model, formula: Branching, limit: Limit) -> Answer:
             path=chosen[:end],
             loop=chosen[end:],
             part=repr(witness.part),
-            values_matter=values,
             cost=cost,
         )
     happened = all(labels.truth(part.parts[0]).may for part in _joins(formula) if part.sign == "->")
     if first <= truth.must and not found.stops[0]:
-        return Answer(Outcome.HOLDS, method, happened=happened, wraps=wraps, values_matter=values, cost=cost)
-    return Answer(
-        Outcome.UNDECIDED, method, stop=_first_stop(system, found), wraps=wraps, values_matter=values, cost=cost
-    )
-
-
-def tests_in(formula: Branching) -> list[State]:
-    """The tests of single steps in a formula."""
-    match formula:
-        case State():
-            return [formula]
-        case Denied():
-            return tests_in(formula.body)
-        case Joined() | Path():
-            return [test for part in formula.parts for test in tests_in(part)]
-    raise AssertionError(formula)
+        return Answer(Outcome.HOLDS, method, happened=happened, wraps=wraps, cost=cost)
+    return Answer(Outcome.UNDECIDED, method, stop=_first_stop(system, found), wraps=wraps, cost=cost)
 
 
 def _joins(formula: Branching) -> list[Joined]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from streamtight.errors import FormulaError, PipelineError
@@ -27,9 +27,9 @@ from streamtight.method.explore.decide import (
     decide_formula,
     decide_live,
     decide_steps,
-    tests_in,
 )
 from streamtight.method.explore.queries import explore_query
+from streamtight.method.explore.relevance import boxes_in, values_that_matter, wraps_that_matter
 from streamtight.method.explore.sequences import decide_sequences
 from streamtight.method.explore.tell import (
     breaks,
@@ -42,12 +42,11 @@ from streamtight.method.explore.tell import (
 )
 from streamtight.method.explore.terms import bad_and_happened, carried
 from streamtight.program.limits import Full, Integers, Limits, modulo
-from streamtight.program.model import Model
+from streamtight.program.model import Model, Term
 from streamtight.program.pipeline import Front, Pipeline, beside
-from streamtight.program.processor import Apply, Filter, Group, Processor, Slice, Window, same_event
+from streamtight.program.processor import Apply, Group, Slice, Window, same_event
 from streamtight.program.watched import Watched
-from streamtight.properties.automaton import automaton
-from streamtight.properties.branching import Branching, Comparison, formula_of_text
+from streamtight.properties.branching import Branching, formula_of_text
 from streamtight.properties.claims import (
     Approximates,
     Claim,
@@ -59,7 +58,7 @@ from streamtight.properties.claims import (
     Stays,
 )
 from streamtight.properties.parse import parse
-from streamtight.properties.temporal import Contains, Formula, always, eventually, now
+from streamtight.properties.temporal import Formula, always, eventually, now
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 
 Property = Claim | Formula | Branching
@@ -183,6 +182,8 @@ class _Question:
     is_stand_in: bool
     """Whether the numbers stand for all whole numbers, so that wrapping around is an artefact."""
     limit: Limit
+    relevant: set[str] = field(default_factory=set)
+    """The boxes and inputs whose values matter."""
 
     def verdict(self) -> Verdict:
         started = time.perf_counter()
@@ -190,22 +191,30 @@ class _Question:
         answer = self.answer(asked, self.world)
         world, assumptions = self.world, list(self.assumed())
         if self.is_stand_in and answer.outcome is not Outcome.UNDECIDED and not answer.every_number:
-            answer, world, more = self.without_wrapping(asked, answer)
-            assumptions += more
+            answer, world = self.without_wrapping(asked, answer)
+        elif answer.wraps or (
+            answer.outcome is Outcome.FAILS and answer.may_wrap and not self.is_broken(asked, answer)
+        ):
+            assumptions.append(f"whole numbers wrap around at {world.limits.integers.size}, as they do here")  # type: ignore[union-attr]
         verdict = self.told(asked, answer, world, assumptions)
         return replace(verdict, cost={**answer.cost, "seconds": time.perf_counter() - started})
 
     def answer(self, asked: Pipeline, world: World) -> Answer:
-        claim, outputs = self.claim, list(asked.outputs)
         model = model_of(asked, world)
+        self.relevant = values_that_matter(asked, self.claim, model)
+        wrapped = wraps_that_matter(model, self.relevant)
+        return replace(self.decided(asked, world, model, wrapped), may_wrap=wrapped is not model.terms.false)
+
+    def decided(self, asked: Pipeline, world: World, model: Model, wrapped: Term) -> Answer:
+        claim, outputs = self.claim, list(asked.outputs)
         match claim:
             case Live(within=None):
                 good = carried(model, only_output(claim.pipe, asked)).present
                 if world.ends:
                     good = model.terms.or_(good, model.variables["ended"].after)
-                return decide_live(model, good, self.limit)
+                return decide_live(model, good, wrapped, self.limit)
             case Live():
-                return decide_formula(model, self.bounded(), self.limit)
+                return decide_formula(model, self.bounded(), wrapped, self.limit)
             case Claim():
                 if isinstance(claim, SameSequence):
                     alone = decide_sequences(self.pipeline, claim.other, world, self.limit)
@@ -214,11 +223,12 @@ class _Question:
                 bad, happened = bad_and_happened(model, claim, outputs)
                 if isinstance(claim, NeverStops):
                     model = replace(model, stops=())
-                symbolic = None if isinstance(claim, NeverStops) else lambda: self.symbolic(asked, world)
-                return decide_steps(model, bad, happened, self.limit, symbolic)
+                is_simple = isinstance(claim, (NeverStops, NoFullQueues))
+                symbolic = None if is_simple else lambda: self.symbolic(asked, world)
+                return decide_steps(model, bad, happened, wrapped, self.limit, symbolic)
             case Branching():
-                return decide_branching(model, claim, self.limit)
-        return decide_formula(model, claim, self.limit)
+                return decide_branching(model, claim, wrapped, self.limit)
+        return decide_formula(model, claim, wrapped, self.limit)
 
     def bounded(self) -> Formula:
         claim = self.claim
@@ -238,42 +248,63 @@ class _Question:
 
     # -- numbers that wrap around ------------------------------------------------------------------------------------
 
-    def without_wrapping(self, asked: Pipeline, answer: Answer) -> tuple[Answer, World, list[str]]:
-        """The same question where numbers do not wrap around, if that may have mattered."""
+    def without_wrapping(self, asked: Pipeline, answer: Answer) -> tuple[Answer, World]:
+        """The answer for whole numbers that do not wrap around, of which those of the domain are only some.
+
+        Where no number that matters wraps, it is the same. Else the same question is asked of numbers that may not
+        leave the domain; and a run that breaks the claim is tried with numbers that have no end.
+        """
         integers = self.world.limits.integers
         assert integers is not None  # noqa: S101
-        exact = replace(self.world, limits=replace(self.world.limits, integers=replace(integers, wraps=False)))
-        if answer.outcome is Outcome.FAILS:
-            if self.is_broken(asked, answer, replace(self.world.limits, integers=None)):
-                return answer, self.world, []
-        elif not answer.wraps:
-            return answer, self.world, []
-        other = self.answer(asked, exact)
-        if other.outcome is Outcome.FAILS or (other.outcome is Outcome.HOLDS and answer.outcome is Outcome.HOLDS):
-            return other, exact, []
+        if not answer.may_wrap or (answer.outcome is Outcome.HOLDS and not answer.wraps):
+            return answer, self.world
+        if answer.outcome is Outcome.FAILS and self.is_broken(asked, answer):
+            return answer, self.world
+        wide = replace(integers, low=min(-128, -4 * integers.size), high=max(127, 4 * integers.size), wraps=False)
+        exact = self.exactly(asked, wide)
+        try:
+            other = self.answer(asked, exact)
+        except PipelineError:  # a function that is asked for each value wants fewer of them
+            wide = replace(integers, wraps=False)
+            exact = self.exactly(asked, wide)
+            other = self.answer(asked, exact)
+        if other.outcome is not Outcome.UNDECIDED:
+            return other, exact
         size = integers.size
-        if answer.outcome is Outcome.HOLDS:
-            where = ""
-            if other.stop is not None:
-                stop, path = other.stop
-                where = f" ({stop.where} leaves {integers.low}..{integers.high} at push {len(path)})"
-            return answer, self.world, [f"whole numbers wrap around at {size}, as they do here{where}"]
-        reason = (
-            f"it breaks only where whole numbers wrap around at {size}; where they do not, nothing wrong was found, "
-            f"but runs that leave {integers.low}..{integers.high} were not followed"
+        where = f"some number leaves {wide.low}..{wide.high}"
+        if other.stop is not None:
+            stop, path = other.stop
+            what = {
+                "LEAVES_RANGE": f"{stop.where} leaves {wide.low}..{wide.high}",
+                "QUEUE_OVERFLOW": f"an event comes to the full queue {stop.where}",
+            }.get(stop.kind, f"{stop.where} raises")
+            where = f"{what} at push {len(path)}"
+        verb = "holds" if answer.outcome is Outcome.HOLDS else "breaks"
+        reason = f"it {verb} if whole numbers wrap around at {size}; but they do not" + (
+            f", and then {other.reason}"
+            if other.stop is None
+            else f": {where}, and what comes then was not followed. Try: domain=tight.modulo({size}) if they do wrap, "
+            "or a larger queue=, or domain=tight.whole(low, high) with more room"
         )
-        undecided = replace(
-            answer,
-            outcome=Outcome.UNDECIDED,
-            reason=f"{reason}. Try: a larger domain, or tight.modulo({size}) if it is meant",
-        )
-        return undecided, self.world, []
+        return replace(answer, outcome=Outcome.UNDECIDED, reason=reason, stop=None), self.world
 
-    def is_broken(self, asked: Pipeline, answer: Answer, limits: Limits) -> bool:
+    def exactly(self, asked: Pipeline, integers: Integers) -> World:
+        """The same world, where the same numbers come in, and what is calculated from them fits or stops the run."""
+        narrow = self.world.limits.integers
+        assert narrow is not None  # noqa: S101
+        come = {name: tuple(range(narrow.low, narrow.high + 1)) for name, kind in asked.inputs.items() if kind is int}
+        limits = replace(self.world.limits, integers=integers)
+        return replace(self.world, limits=limits, inputs={**come, **self.world.inputs})
+
+    def is_broken(self, asked: Pipeline, answer: Answer) -> bool:
+        """Does the run break the claim also if numbers have no end? False if that is not seen on one run."""
+        if isinstance(self.claim, Branching):
+            return False
         fronts, loop = self.fronts(asked, answer, self.world)
-        if isinstance(self.claim, SameSequence):
+        limits = replace(self.world.limits, integers=None)
+        if isinstance(self.claim, SameSequence):  # that one is far ahead is nothing that breaks the claim
             limits = replace(limits, queue=None, queues={})
-        return breaks(asked, self.judged(), fronts, loop, limits, self.values(asked))[0]
+        return breaks(asked, self.judged(), fronts, loop, limits, self.values(asked), exactly=self.relevant)[0]
 
     def judged(self) -> Property:
         """The claim as runs are judged by it."""
@@ -294,6 +325,10 @@ class _Question:
             else:
                 given[name] = (False, True) if kind is bool else kind
         return given
+
+    def values_matter(self, asked: Pipeline) -> bool:
+        """Whether it makes a difference which events come, and not only when."""
+        return any(name in self.relevant for name in asked.inputs)
 
     # -- what is told ------------------------------------------------------------------------------------------------
 
@@ -347,6 +382,13 @@ class _Question:
         confirmed, run = breaks(asked, self.judged(), fronts, loop, limits, self.values(asked))
         if not confirmed:
             raise unconfirmed(self.claim, [*fronts, *loop])
+        if self.is_stand_in and limits.integers is not None and limits.integers.wraps:
+            # What is told is the run with numbers that do not wrap, if it shows the same.
+            endless = replace(limits, integers=None)
+            is_same, other = breaks(asked, self.judged(), fronts, loop, endless, self.values(asked))
+            limits, run = (endless, other) if is_same and len(other) == len(run) else (limits, run)
+        plain = list(asked.pushes([*fronts, *loop]))
+        needs_limits = [(push.outs, push.queues) for push in plain] != [(push.outs, push.queues) for push in run]
         names, called = [_code_name(self.pipeline, "pipeline")], [self.pipeline.name]
         if isinstance(self.claim, (SameSteps, SameSequence, Approximates)):
             names.append(_code_name(self.claim.other, "other"))
@@ -358,7 +400,7 @@ class _Question:
             finding(self.claim),
             explained(self.claim, asked, run, len(loop), answer.part, world.limits, called),
             table=table_of(asked, run, len(loop)),
-            replay=replay_lines(names, [*fronts, *loop]),
+            replay=replay_lines(names, [*fronts, *loop], limits if needs_limits else None),
             picture=asked.picture(last),
             reruns=1,
             failing_reruns=1,
@@ -371,12 +413,19 @@ class _Question:
             parts = [f"that the system gives ({len(world.watched.system.states)} states)"]
         elif answer.every_number and not is_wrapping:
             parts = ["of whole numbers of any size"] if any(kind is int for kind in asked.inputs.values()) else []
-        elif _is_about_events(self.claim, asked) and not answer.values_matter:
+        elif not self.values_matter(asked):
             parts = ["of any values"]
         else:
-            parts = [f"of whole numbers {integers}"]
-        if world.inputs:
-            parts.append(f"with {', '.join(f'{name} in {_some(values)}' for name, values in world.inputs.items())}")
+            mine = self.world.limits.integers
+            is_exact = mine is not None and integers is not None and mine.wraps and not integers.wraps
+            parts = [
+                f"of whole numbers {mine.low}..{mine.high}"
+                if mine is not None and is_exact
+                else f"of whole numbers {integers}"
+            ]
+            parts += [f"calculated within {integers}"] if is_exact else []
+        if self.world.inputs:
+            parts.append(f"with {', '.join(f'{name} in {_some(each)}' for name, each in self.world.inputs.items())}")
         if _has_queues(asked) and not answer.every_number:
             parts.append(f"with queues of {_sizes(world.limits)}")
         within = ", ".join(parts) or "of all values"
@@ -421,38 +470,8 @@ def _some(values: Sequence[Any], most: int = 6) -> str:
     return f"{told}, ... ({len(values)} values)" if len(values) > most else told
 
 
-def _boxes_in(pipeline: Pipeline) -> list[Processor]:
-    """All boxes, also those inside others."""
-    found: list[Processor] = []
-    waiting: list[Processor] = list(pipeline.boxes.values())
-    while waiting:
-        box = waiting.pop()
-        found.append(box)
-        if isinstance(box, (Window, Slice)):
-            waiting.append(box.inner)
-        elif isinstance(box, Group):
-            waiting += box.pipeline.boxes.values()
-    return found
-
-
 def _has_queues(pipeline: Pipeline) -> bool:
-    return any(box.inputs > 1 for box in _boxes_in(pipeline))
-
-
-def _is_about_events(claim: Property, pipeline: Pipeline) -> bool:
-    """Whether it asks when events come and not which, of a pipeline in which the one does not depend on the other."""
-    if any(isinstance(box, (Filter, Slice)) for box in _boxes_in(pipeline)):
-        return False
-    match claim:
-        case NoFullQueues() | Live():
-            return True
-        case Formula():
-            tests = [atom.test for atom in automaton(claim).atoms]
-        case Branching():
-            tests = [part.test for test in tests_in(claim) for part in automaton(test.test).atoms]
-        case _:
-            return False
-    return all(isinstance(test, Contains) or (isinstance(test, Comparison) and not test.pipes) for test in tests)
+    return any(box.inputs > 1 for box in boxes_in(pipeline))
 
 
 def _limits(asked: Pipeline, queue: int | Mapping[str, int], domain: int | Integers, full: Full) -> Limits:

@@ -9,7 +9,7 @@ from streamtight.method.explore import smv_check
 from streamtight.method.explore.build import World, model_of
 from streamtight.method.explore.explore import only_output, prepared
 from streamtight.method.explore.smv import Ctl, Formula, Invariant, Ltl, Spec, always, op, possibly, smv_text
-from streamtight.method.explore.terms import bad_and_happened, carried, test_of
+from streamtight.method.explore.terms import bad_and_happened, carried, step_test
 from streamtight.program.model import Model
 from streamtight.program.pipeline import Pipeline
 from streamtight.program.watched import Watched
@@ -24,7 +24,7 @@ def to_smv(program: Pipeline | Watched, claim: Any, **options: Any) -> str:
     The options are those of `explore`: queue, domain, inputs, full, pauses, together, ends, resets, leaks.
 
     >>> from streamtight.program.processor import Passthrough
-    >>> text = to_smv(Pipeline.wired("in -> p -> out", p=Passthrough()), "AG EF out")
+    >>> text = to_smv(Pipeline.wired("in -> p -> out", p=Passthrough()), "AG EF out", pauses=True)
     >>> print(text.splitlines()[-1])
     CTLSPEC NAME claim := AG EF in_present;
     """
@@ -70,7 +70,7 @@ def _within(formula: Formula, steps: int) -> Formula:
 def _branching(model: Model, formula: Branching) -> Formula:
     match formula:
         case State():
-            return test_of(model, formula.test)
+            return step_test(model, formula.test)
         case Denied():
             return op("not", _branching(model, formula.body))
         case Joined():
@@ -83,7 +83,7 @@ def _branching(model: Model, formula: Branching) -> Formula:
 
 def _temporal(model: Model, formula: temporal.Formula) -> Formula:
     if not formula.has_future:
-        return test_of(model, formula)
+        return step_test(model, formula)
     parts = [_temporal(model, part) for part in formula.parts]
     match formula:
         case temporal.Named():

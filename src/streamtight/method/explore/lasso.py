@@ -65,7 +65,7 @@ def breaking(found: Graph, denial: Automaton, budget: Budget) -> Broken | Kept |
             for move in denial.moves(owed):
                 if not move.reads(letter):
                     continue
-                choice = found.choices[state, node]
+                choice = found.choice(state, node)
                 if not move.owed:
                     return Broken([*way_to(at), choice], [])
                 level = waiting
@@ -118,7 +118,7 @@ class Together:
 
 def _shortest_lasso(edges: list[list[tuple[int, int, bool]]]) -> tuple[int, list[int]] | None:
     """The place where a circle with a round edge begins, and its choices; nearest and shortest together."""
-    components = _components(edges)
+    components = components_of(edges)
     rounds = [
         (place, number, choice)
         for place, leads in enumerate(edges)
@@ -171,7 +171,7 @@ def _way(edges: list[list[tuple[int, int, bool]]], start: int, goal: int, compon
     return path[::-1]
 
 
-def _components(edges: list[list[tuple[int, int, bool]]]) -> list[int]:
+def components_of(edges: list[list[tuple[int, int, bool]]]) -> list[int]:
     """For each place the number of its strongly connected component (Tarjan, without recursion)."""
     index = [-1] * len(edges)
     low = [0] * len(edges)

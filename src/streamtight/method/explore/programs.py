@@ -16,14 +16,15 @@ step  input  output  state afterwards
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamtight.errors import EncodingError, FormulaError
+from streamtight.errors import EncodingError, FormulaError, StreamtightError
 from streamtight.method.explore.ctl import Labels
-from streamtight.method.explore.decide import Limit, implications, tests_in
+from streamtight.method.explore.decide import Limit, implications
 from streamtight.method.explore.lasso import Broken, breaking
+from streamtight.method.explore.relevance import tests_in
 from streamtight.method.explore.search import Exhausted, Graph, Reached, backward, graph, invariant, shortest
 from streamtight.program.letter import INPUT, OUTPUT, Letter
 from streamtight.program.machine import Held, Machine, look
@@ -44,6 +45,7 @@ from streamtight.properties.temporal import (
     Or,
     Past,
     Quantified,
+    Timed,
     always,
     eventually,
     now,
@@ -98,6 +100,8 @@ class _System:
         for number, given in enumerate(self.machine.inputs):
             try:
                 after, outputs = self.machine.stepped(held, given)
+            except StreamtightError:  # ours: the code cannot be explored
+                raise
             except Exception as error:  # the border of user code: the run stops there
                 self.errors[held, number] = f"{type(error).__name__}: {error}"
                 yield number, held, None
@@ -142,13 +146,22 @@ class _Rest:
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
-        self.key = look(formula)
+        self.key = _key(formula)
 
     def __hash__(self) -> int:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Rest) and self.key == other.key
+
+
+def _key(formula: Formula) -> Hashable:
+    """What a formula says: the parts of a conjunction have no order."""
+    if isinstance(formula, (And, Or)):
+        return type(formula), frozenset(map(_key, formula.parts))
+    if isinstance(formula, Timed):
+        return type(formula), formula.within, formula.deadline, *map(_key, formula.parts)
+    return look(formula)
 
 
 def letter_of(given: Any, outputs: Sequence[Any]) -> Letter:

@@ -15,7 +15,7 @@ C.1  no size is enough: it grows by 2 with every 3 pushes, after push 2
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamtight.errors import PipelineError
@@ -81,6 +81,8 @@ def smallest_queues(
     model = model_of(pipeline, world)
     if not model.queues:
         return QueueSizes({})
+    # That a function raises ends a run early; so sizes that are enough without that are enough with it.
+    model = replace(model, stops=tuple(stop for stop in model.stops if stop.kind != "RAISES"))
     budget = Budget(states, seconds)
     sizes: dict[str, int | None] = dict.fromkeys(model.queues)
     shows: dict[str, Sequence[Front]] = {}
@@ -114,7 +116,7 @@ def _searched(
                 if size < world.limits.queue:  # type: ignore[operator]
                     continue
                 pumped = _pumped(system, found, name, model)
-                if pumped is not None:
+                if pumped is not None and _seen_to_grow(pipeline, shows[name], name, pumped):
                     grows[name] = pumped
                 else:
                     reason = reason or f"{name} comes to {size} events, and was not followed further"
@@ -138,6 +140,19 @@ def _length(system: System, found: Reached, name: str) -> int:
         return 1  # it cannot be longer
     length: int = found.step[1][system.variables.index(f"{name}#")]
     return length
+
+
+def _seen_to_grow(pipeline: Pipeline, run: Sequence[Front], name: str, grows: tuple[int, int, int]) -> bool:
+    """Whether the queue grows like that when the pipeline is run."""
+    by, pushes, after = grows
+    fronts = [*run[:after], *list(run[after : after + pushes]) * 3]
+    seen = list(pipeline.pushes(fronts))
+    if len(seen) < len(fronts) or seen[-1].stopped is not None or name not in seen[-1].queues:
+        return False
+    lengths = [0, *(len(push.queues[name]) for push in seen)]
+    return [lengths[after + number * pushes] for number in range(4)] == [
+        lengths[after] + number * by for number in range(4)
+    ]
 
 
 def _pumped(system: System, found: Reached, name: str, model: Model) -> tuple[int, int, int] | None:

@@ -13,26 +13,34 @@ Complete(states=5, depth=4, stopped=None, seen=1)
 
 from __future__ import annotations
 
+import os
+import resource
+import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-State = Hashable
 Step = tuple[int, Any, int, int]
 
 
 @dataclass
 class Budget:
-    """How much a search may use: states that are kept, and seconds. `told` hears now and then how many there are."""
+    """How much a search may use: states that are kept, seconds, and half of the memory that is free when it begins.
+
+    `told` hears now and then how many states there are.
+    """
 
     states: int = 1_000_000
     seconds: float = 60.0
     told: Callable[[int], None] | None = None
     _end: float = field(default=0.0, init=False)
+    _memory: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._end = time.monotonic() + self.seconds
+        self._memory = used_memory() + free_memory() / 2
 
     def spent(self, states: int) -> str | None:
         """What is used up, if something is."""
@@ -40,7 +48,29 @@ class Budget:
             return f"{self.states:,} states"
         if self.told is not None:
             self.told(states)
-        return f"{self.seconds:g} seconds" if time.monotonic() > self._end else None
+        if time.monotonic() > self._end:
+            return f"{self.seconds:g} seconds"
+        return f"{self._memory / 2**20:,.0f} MB of memory" if used_memory() > self._memory else None
+
+
+def used_memory() -> float:
+    """The most bytes that this process has used."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def free_memory() -> float:
+    """The bytes that are free, on the machine or in the container."""
+    try:
+        free = float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (ValueError, OSError):  # not everywhere known
+        free = 2.0**32
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
+    except OSError:
+        return free
+    return free if limit == "max" else min(free, max(float(limit) - float(used), 0.0))
 
 
 @dataclass(frozen=True)
@@ -127,12 +157,16 @@ class Graph:
     """The bits of each node, and the number of the state after it."""
     from_state: Sequence[Sequence[int]]
     """The nodes that a state leads to, each once."""
-    choices: dict[tuple[int, int], int]
-    """What must be chosen to go from a state to a node."""
+    chosen: Sequence[Sequence[int]]
+    """What must be chosen for each of these."""
     stops: Sequence[bool]
     """From which states a run may stop."""
     layer: Sequence[int]
     """In which layer each state was found."""
+
+    def choice(self, state: int, node: int) -> int:
+        """What must be chosen to go from a state to a node."""
+        return self.chosen[state][self.from_state[state].index(node)]
 
 
 def graph(system: Any, *, budget: Budget, mask: int = -1) -> Graph | Exhausted:
@@ -143,7 +177,7 @@ def graph(system: Any, *, budget: Budget, mask: int = -1) -> Graph | Exhausted:
     nodes: list[tuple[int, int]] = []
     known: dict[tuple[int, int], int] = {}
     from_state: list[list[int]] = []
-    choices: dict[tuple[int, int], int] = {}
+    chosen: list[list[int]] = []
     stops: list[bool] = []
     place = 0
     while place < len(states):
@@ -165,13 +199,12 @@ def graph(system: Any, *, budget: Budget, mask: int = -1) -> Graph | Exhausted:
                 nodes.append(key)
             mine.setdefault(node, choice)
         from_state.append(list(mine))
-        for node, choice in mine.items():
-            choices[place, node] = choice
+        chosen.append(list(mine.values()))
         stops.append(is_stopping)
         if not place & 255 and (spent := budget.spent(len(states))):
             return Exhausted(spent, len(states), layer[place])
         place += 1
-    return Graph(nodes, from_state, choices, stops, layer)
+    return Graph(nodes, from_state, chosen, stops, layer)
 
 
 def backward(found: Graph, wanted: Iterable[int]) -> set[int]:
@@ -201,13 +234,13 @@ def shortest(found: Graph, start: int, is_wanted: Callable[[int, int], bool]) ->
         for node in found.from_state[state]:
             after = found.nodes[node][1]
             if is_wanted(state, node):
-                path = [found.choices[state, node]]
+                path = [found.choice(state, node)]
                 at = state
                 while (parent := parents[at]) is not None:
                     at, choice = parent
                     path.append(choice)
                 return path[::-1], after, node
             if after not in parents:
-                parents[after] = (state, found.choices[state, node])
+                parents[after] = (state, found.choice(state, node))
                 waiting.append(after)
     return None

@@ -12,10 +12,12 @@ from typing import Any
 
 from streamtight.method.explore.build import World, model_of
 from streamtight.method.explore.decide import Answer, Limit, decide_steps
+from streamtight.method.explore.relevance import values_that_matter, wraps_that_matter
 from streamtight.method.explore.terms import same_value
 from streamtight.program.model import BOOL, Model, Term, Terms, Value, Variable
 from streamtight.program.pipeline import Pipeline, Port
 from streamtight.program.processor import Processor
+from streamtight.properties.claims import SameSequence
 from streamtight.verdict import Outcome
 
 LEFT, RIGHT = "left", "right"
@@ -27,12 +29,14 @@ def decide_sequences(left: Pipeline, right: Pipeline, world: World, limit: Limit
         return None
     if world.watched is not None:
         return None
+    apart = _apart(left, right)
     inputs = {side: values for values in world.inputs.values() for side in (LEFT, RIGHT)}
-    model, bad, happened = _in_turn(_apart(left, right), replace(world, pauses=True, together=False, inputs=inputs))
+    model, bad, happened = _in_turn(apart, replace(world, pauses=True, together=False, inputs=inputs))
     _, choices = model.cone([bad, *(stop.when for stop in model.stops)])
     if any(each.only_if is not None for each in choices):
         return None
-    answer = decide_steps(model, bad, happened, limit, None)
+    wrapped = wraps_that_matter(model, values_that_matter(apart, SameSequence(right), model))
+    answer = decide_steps(model, bad, happened, wrapped, limit)
     if answer.outcome is Outcome.FAILS:
         # As many pushes as the slower of both needed; the other gets them too, and may be ahead.
         pushes = max(sum(bool(step.get(f"{side}?")) for step in answer.path) for side in (LEFT, RIGHT))

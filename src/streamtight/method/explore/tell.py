@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from streamtight.errors import EncodingError
@@ -80,10 +80,13 @@ def breaks(
     loop: Sequence[Front],
     limits: Limits,
     inputs: Mapping[str, Sequence[Any]],
+    exactly: Collection[str] | None = None,
 ) -> tuple[bool, list[Push]]:
     """Does the claim break when the pipeline itself is run on this? And that run.
 
-    limits   those of the model, or none: then queues and numbers have no end
+    limits    those of the model, or others
+    exactly   boxes that must hold the same after each round of a loop; without it, what was searched is trusted for
+              what one run cannot show
     """
     run = list(pipeline.pushes([*fronts, *loop, *loop, *loop], limits=limits))
     shown = run[: len(fronts) + len(loop)]
@@ -117,9 +120,13 @@ def breaks(
         case StaysTrue() if last is not None:
             return last[claim.pipe or next(iter(last.outs))] is False, shown
         case Live(within=None):
-            return _is_silent(pipeline, fronts, limits, claim.pipe, inputs), shown
+            is_silent = _is_silent(pipeline, fronts, limits, claim.pipe, inputs)
+            return exactly is None if is_silent is None else is_silent, shown
         case Formula():
-            return _is_broken(claim, run, len(fronts), len(loop)), shown
+            rounds = [run[len(fronts) + number * len(loop) - 1] for number in range(1, 4)] if loop else []
+            kept = [[(push.states.get(box), push.queues) for box in sorted(exactly or ())] for push in rounds]
+            is_round = all(each == kept[0] for each in kept)
+            return is_round and _is_broken(claim, run, len(fronts), len(loop)), shown
         case Branching():
             return True, shown  # what other runs can do is not seen on one run; the path itself was run
     return False, shown
@@ -142,8 +149,8 @@ def _is_broken(formula: Formula, run: Sequence[Push], path: int, loop: int) -> b
 
 def _is_silent(
     pipeline: Pipeline, fronts: Sequence[Front], limits: Limits, pipe: str | None, inputs: Mapping[str, Sequence[Any]]
-) -> bool:
-    """Whether nothing comes out any more after these pushes, tried with the pipeline itself as far as is affordable."""
+) -> bool | None:
+    """Whether nothing comes out any more after these pushes, tried with the pipeline; None if that is too much."""
     from itertools import product
 
     from streamtight.program.limits import Limited, Stopped
@@ -161,7 +168,7 @@ def _is_silent(
         for events in choices:
             tried += 1
             if tried > MOST_CONFIRMED:
-                return True
+                return None
             rules = Limited(limits)
             try:
                 after, outs = pipeline.push(at, events, rules)
@@ -305,8 +312,8 @@ def _value(value: Any) -> str:
     return f"[{', '.join(map(repr, value))}]" if isinstance(value, tuple) else repr(value)
 
 
-def replay_lines(names: Sequence[str], fronts: Sequence[Front]) -> str:
-    """The lines of Python that show a run again."""
+def replay_lines(names: Sequence[str], fronts: Sequence[Front], limits: Limits | None) -> str:
+    """The lines of Python that show a run again; with the limits, if it is another one without them."""
     events: list[str] = []
     plain = all(not (front.leaks or front.ends or front.resets) for front in fronts)
     for front in fronts:
@@ -316,9 +323,11 @@ def replay_lines(names: Sequence[str], fronts: Sequence[Front]) -> str:
             events.append(repr(front.events[0]))
         else:
             events.append(repr(front.events))
-    text = ", ".join(events).replace("NOTHING", "pipes.NOTHING")
+    text = f"[{', '.join(events)}]".replace("NOTHING", "pipes.NOTHING")
+    if limits is not None:
+        text += f", limits=pipes.{limits.code()}"
     lines = ["from streamtight import pipes"] if "pipes." in text or len(names) > 1 else []
     what = names[0] if len(names) == 1 else f"pipes.beside({', '.join(names)})"
     return "\n".join(
-        [*lines, f"for push in {what}.pushes([{text}]):", "    print(push.number, push.given, push.outs, push.queues)"]
+        [*lines, f"for push in {what}.pushes({text}):", "    print(push.number, push.given, push.outs, push.queues)"]
     )

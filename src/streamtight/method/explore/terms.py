@@ -50,22 +50,22 @@ def waiting(model: Model, queue: str) -> Term:
     raise PipelineError(f"the queue {queue!r}", needed=f"one of {known}", came=repr(queue), hint="the input of a box")
 
 
-def test_of(model: Model, formula: Formula) -> Term:
+def step_test(model: Model, formula: Formula) -> Term:
     """A formula about one step as a term."""
     terms = model.terms
     match formula:
         case Constant():
             return terms.constant(formula.value)
         case Named():
-            return test_of(model, formula.body)
+            return step_test(model, formula.body)
         case Not():
-            return terms.not_(test_of(model, formula.body))
+            return terms.not_(step_test(model, formula.body))
         case And():
-            return terms.and_(*(test_of(model, part) for part in formula.parts))
+            return terms.and_(*(step_test(model, part) for part in formula.parts))
         case Or():
-            return terms.or_(*(test_of(model, part) for part in formula.parts))
+            return terms.or_(*(step_test(model, part) for part in formula.parts))
         case Implies():
-            return terms.or_(terms.not_(test_of(model, formula.left)), test_of(model, formula.right))
+            return terms.or_(terms.not_(step_test(model, formula.left)), step_test(model, formula.right))
         case Now():
             return _atom(model, formula)
     raise FormulaError(repr(formula), needed="a test of one step", came=type(formula).__name__, hint="now('out')")
