@@ -87,6 +87,13 @@ class Limits:
     full: Full = "stop"
     integers: Integers | None = None
 
+    stopping: frozenset[str] = frozenset()
+    """Queues at which a run stops in any case."""
+
+    def drops(self, queue: str) -> bool:
+        """Whether an event that comes to this queue when it is full is lost."""
+        return self.full == "drop" and queue not in self.stopping
+
     def places(self, queue: str) -> int | None:
         """How many events a queue holds."""
         return self.queues.get(queue, self.queue)
@@ -125,7 +132,7 @@ class Limited(Rules):
         places = self.limits.places(self.path + queue)
         if places is None or len(events) <= places:
             return events
-        if self.limits.full == "drop":
+        if self.limits.drops(self.path + queue):
             return events[:places]
         raise Stopped("QUEUE_OVERFLOW", self.path + queue, f"an event comes to a queue of {places} that is full")
 

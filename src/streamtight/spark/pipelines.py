@@ -65,17 +65,9 @@ from streamtight.program.processor import (
     is_even,
     is_odd,
 )
+from streamtight.spark.keyed_rows import ALL, MARK, TIMES, brought, carried, milliseconds, quoted
 from streamtight.spark.pipeline_tasks import LATE, PipelineTask, carried_type
 from streamtight.spark.session import require_packages
-from streamtight.spark.watch_frames import (
-    _ALL,
-    _MARK,
-    _TIMES,
-    _brought,
-    _carried,
-    _milliseconds,
-    _quoted,
-)
 from streamtight.spark.watch_tasks import STATE, UNORDERED
 
 _PACKAGES = {"pyarrow": "pyarrow", "numpy": "numpy", "pandas": "'pandas<3'"}
@@ -179,7 +171,7 @@ def _run(rows: DataFrame, task: PipelineTask, *, is_stream: bool) -> DataFrame:
     schema = schema.add(NULLS, LongType())
     if task.on_late == "tell":
         schema = schema.add(LATE, BooleanType())
-    keys = [sf.col(_quoted(name)) for name in task.keys or (_ALL,)]
+    keys = [sf.col(quoted(name)) for name in task.keys or (ALL,)]
     if not is_stream:
         spread = rows.repartition(*keys) if task.keys else rows.repartition(1)
         by = [*keys, *(sf.col(f"{ORDER}{place}") for place in range(task.orders))]
@@ -199,23 +191,23 @@ def _rows(
     types = {field.name: field.dataType.simpleString() for field in frame.schema}
     if wait is not None:
         frame = frame.withWatermark(orders[0], wait)
-    mine = [_carried(name, types[name], is_key=True).alias(name) for name in task.keys] or [sf.lit(0).alias(_ALL)]
-    plain = [_carried(name, types[name]).alias(name, metadata={}) for name in task.kept]
-    is_unordered = reduce(operator.or_, (sf.col(_quoted(name)).isNull() for name in orders))
+    mine = [carried(name, types[name], is_key=True).alias(name) for name in task.keys] or [sf.lit(0).alias(ALL)]
+    plain = [carried(name, types[name]).alias(name, metadata={}) for name in task.kept]
+    is_unordered = reduce(operator.or_, (sf.col(quoted(name)).isNull() for name in orders))
     # pandas makes floats of whole numbers beside nulls, and NaN of null: so nulls travel beside them.
     nulls = sf.when(is_unordered, sf.lit(UNORDERED)).otherwise(sf.lit(0)).cast("bigint")
     fields = []
     for place, name in enumerate(columns):
-        column = sf.col(_quoted(name))
+        column = sf.col(quoted(name))
         nulls = nulls + sf.when(column.isNull(), sf.lit(1 << place)).otherwise(sf.lit(0))
         fields.append(_field(column, frame.schema[name].dataType).alias(f"{FIELD}{place}"))
     places = [
-        sf.coalesce(_TIMES[types[name]](sf.col(_quoted(name))), sf.lit(0)).alias(f"{ORDER}{number}")
+        sf.coalesce(TIMES[types[name]](sf.col(quoted(name))), sf.lit(0)).alias(f"{ORDER}{number}")
         for number, name in enumerate(orders)
     ]
     # Spark drops rows behind the watermark without a word. It looks at the column that is marked as the time; so that
     # is one beside the row's own, and rows that are late come to the task, which knows what to do with them.
-    mark = [sf.lit("2200-01-01").cast("timestamp").alias(_MARK, metadata={"spark.watermarkDelayMs": 0})] if wait else []
+    mark = [sf.lit("2200-01-01").cast("timestamp").alias(MARK, metadata={"spark.watermarkDelayMs": 0})] if wait else []
     return frame.select(*mine, *plain, sf.lit(0).alias(TAG), *fields, nulls.alias(NULLS), *places, *mark)
 
 
@@ -233,9 +225,9 @@ def _shown(made: DataFrame, frame: DataFrame, task: PipelineTask, names: Iterabl
     """The columns again as they were, and those of the outputs."""
     found: dict[str, Column] = {LATE: sf.col(LATE)} if task.on_late == "tell" else {}
     for name in (*task.keys, *task.kept):
-        found[name] = _brought(frame.schema[name], is_key=name in task.keys)
+        found[name] = brought(frame.schema[name], is_key=name in task.keys)
     for place, field in enumerate(task.outputs):
-        column = sf.col(_quoted(field.name))
+        column = sf.col(quoted(field.name))
         if isinstance(field.dataType, TimestampType):
             column = sf.timestamp_micros(column)
         elif isinstance(field.dataType, (FloatType, DoubleType)):
@@ -275,7 +267,7 @@ def _require_sort_of_frame(frame: DataFrame, *, wait: str | None, forget_after: 
 
 def _limit(text: str) -> int:
     try:
-        return _milliseconds(text)
+        return milliseconds(text)
     except QueryError as error:
         raise PipelineError(
             "run_pipeline(forget_after=...)", needed=error.needed, came=error.came, hint=error.hint
@@ -353,10 +345,10 @@ def _require_columns(
             )
     for name in orders:
         kind = frame.schema[name].dataType.simpleString()
-        if kind not in _TIMES:
+        if kind not in TIMES:
             raise PipelineError(
                 f"run_pipeline(order_by={name!r})",
-                needed=f"a column of {', '.join(_TIMES)}",
+                needed=f"a column of {', '.join(TIMES)}",
                 came=kind,
                 hint="cast it",
             )

@@ -16,22 +16,13 @@ from streamtight.method.watch.kernel import BOOL, FLOAT, INT
 from streamtight.method.watch.questions import CONFLICT, DEFINED, FIELD, LATE, NULLS, ORDER, TAG, UNDEFINED, Question
 from streamtight.method.watch.tables import SortedTables
 from streamtight.properties.query import OTHER
+from streamtight.spark.keyed_rows import ALL, MARK, TIMES, brought, carried, milliseconds, quoted
 from streamtight.spark.parallel_run import arrow_of
 from streamtight.spark.session import require_packages
 from streamtight.spark.watch_metrics import observed
 
 _TYPES = {"boolean": BOOL, "tinyint": INT, "smallint": INT, "int": INT, "bigint": INT, "float": FLOAT, "double": FLOAT}
-_TIMES: Mapping[str, Any] = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), lambda column: column.cast("bigint")),
-    "timestamp": sf.unix_micros,
-    "date": lambda column: sf.unix_date(column).cast("bigint"),
-}
-"""How columns that order a stream become whole numbers."""
-_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 _DEFAULTS: Mapping[str | None, Any] = {BOOL: False, INT: 0, FLOAT: 0.0}
-_AS_TEXT = {*_TYPES, "timestamp_ntz"} - {"boolean"}
-_NESTED = ("array<", "struct<", "map<")
-_MARK, _ALL = "_streamtight_mark", "_streamtight_all"
 _PACKAGES = {"pyarrow": "pyarrow", "numpy": "numpy"}
 _STREAM_PACKAGES = {**_PACKAGES, "pandas": "'pandas<3'"}
 
@@ -79,14 +70,10 @@ def _with_answers(fields: list[StructField], made: list[Question]) -> StructType
 
 def _prepared(asked: Asked, frame: DataFrame, tags: tuple[str, ...], columns: list[str]) -> DataFrame:
     """The frame with the number of each row's tag, and the fields that are read under names of ours."""
-    fields = [sf.col(_quoted(name)).alias(f"{FIELD}{place}") for place, name in enumerate(columns)]
-    kept = [sf.col(_quoted(name)) for name in asked.kept]
+    fields = [sf.col(quoted(name)).alias(f"{FIELD}{place}") for place, name in enumerate(columns)]
+    kept = [sf.col(quoted(name)) for name in asked.kept]
     made = frame.select(*kept, _tag(asked, tags).alias(TAG), *fields)
     return made.filter(sf.col(TAG) >= 0) if asked.others == "ignore" else made
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _tag(asked: Asked, tags: tuple[str, ...]) -> Column:
@@ -94,7 +81,7 @@ def _tag(asked: Asked, tags: tuple[str, ...]) -> Column:
         return sf.lit(0)
     if isinstance(asked.tags, str):
         known = [tag for tag in tags if tag != OTHER]
-        tests: dict[str, Any] = {tag: sf.col(_quoted(asked.tags)) == sf.lit(tag) for tag in known}
+        tests: dict[str, Any] = {tag: sf.col(quoted(asked.tags)) == sf.lit(tag) for tag in known}
     else:
         tests = {tag: sf.expr(each) if isinstance(each, str) else each for tag, each in asked.tags.items()}
     found = sf.when(sf.lit(False), sf.lit(-1))
@@ -106,8 +93,8 @@ def _tag(asked: Asked, tags: tuple[str, ...]) -> Column:
 def _is_alarm(made: list[Question]) -> Column:
     found = sf.lit(False)
     for question in made:
-        is_bad = sf.col(_quoted(question.status_name)).isin(UNDEFINED, CONFLICT, LATE)
-        found = found | is_bad | ~sf.coalesce(sf.col(_quoted(question.name)), sf.lit(True))
+        is_bad = sf.col(quoted(question.status_name)).isin(UNDEFINED, CONFLICT, LATE)
+        found = found | is_bad | ~sf.coalesce(sf.col(quoted(question.name)), sf.lit(True))
     return found
 
 
@@ -115,12 +102,12 @@ def _is_alarm(made: list[Question]) -> Column:
 
 
 def _sorted(asked: Asked, prepared: DataFrame, made: list[Question], fields: int, schema: StructType) -> DataFrame:
-    keys = [sf.col(_quoted(name)) for name in asked.key]
-    orders = [sf.col(_quoted(name)) for name in asked.order_by]
+    keys = [sf.col(quoted(name)) for name in asked.key]
+    orders = [sf.col(quoted(name)) for name in asked.order_by]
     # Minus zero is the same key as zero, but Spark would send it elsewhere.
     types = {name: prepared.schema[name].dataType.simpleString() for name in asked.key}
     by = [
-        sf.col(_quoted(name)) + sf.lit(0.0) if _TYPES.get(types[name]) == FLOAT else sf.col(_quoted(name))
+        sf.col(quoted(name)) + sf.lit(0.0) if _TYPES.get(types[name]) == FLOAT else sf.col(quoted(name))
         for name in types
     ]
     spread = prepared.repartition(*by) if by else prepared.repartition(1)
@@ -147,9 +134,9 @@ def _streamed(
     from streamtight.spark.watch_tasks import STATE, UNORDERED, KeyTask
 
     for name in asked.order_by:
-        if types[name] not in _TIMES:
+        if types[name] not in TIMES:
             raise QueryError(
-                f"watch(order_by={name!r})", needed=f"a column of {', '.join(_TIMES)}", came=types[name], hint="cast it"
+                f"watch(order_by={name!r})", needed=f"a column of {', '.join(TIMES)}", came=types[name], hint="cast it"
             )
     first = asked.order_by[0]
     if wait is not None and types[first] != "timestamp":
@@ -160,12 +147,12 @@ def _streamed(
             hint="timestamp",
         )
     orders = [
-        sf.coalesce(_TIMES[types[name]](sf.col(_quoted(name))), sf.lit(0)).alias(f"{ORDER}{n}")
+        sf.coalesce(TIMES[types[name]](sf.col(quoted(name))), sf.lit(0)).alias(f"{ORDER}{n}")
         for n, name in enumerate(asked.order_by)
     ]
-    keys = asked.key or (_ALL,)
+    keys = asked.key or (ALL,)
     if not asked.key:
-        prepared = prepared.withColumn(_ALL, sf.lit(0))
+        prepared = prepared.withColumn(ALL, sf.lit(0))
     if wait is not None:
         prepared = prepared.withWatermark(first, wait)
     kept = [name for name in asked.kept if name not in asked.key]
@@ -174,7 +161,7 @@ def _streamed(
     # pandas makes floats of whole numbers beside nulls, and NaN of null: so nulls travel beside them.
     is_unordered = sf.lit(False)
     for name in asked.order_by:
-        is_unordered = is_unordered | sf.col(_quoted(name)).isNull()
+        is_unordered = is_unordered | sf.col(quoted(name)).isNull()
     nulls = sf.when(is_unordered, sf.lit(UNORDERED)).otherwise(sf.lit(0)).cast("bigint")
     fields = []
     for place, name in enumerate(columns):
@@ -183,9 +170,9 @@ def _streamed(
         fields.append((field if default is None else sf.coalesce(field, sf.lit(default))).alias(f"{FIELD}{place}"))
     # Spark drops rows behind the watermark without a word. It looks at the column that is marked as the time; so that
     # is one beside the row's own, and rows that are late come to the task, which says so.
-    mark = [sf.lit("2200-01-01").cast("timestamp").alias(_MARK, metadata={"spark.watermarkDelayMs": 0})] if wait else []
-    plain = [_carried(name, types[name]).alias(name, metadata={}) for name in kept]
-    mine = [_carried(name, types.get(name, ""), is_key=True).alias(name) for name in keys]
+    mark = [sf.lit("2200-01-01").cast("timestamp").alias(MARK, metadata={"spark.watermarkDelayMs": 0})] if wait else []
+    plain = [carried(name, types[name]).alias(name, metadata={}) for name in kept]
+    mine = [carried(name, types.get(name, ""), is_key=True).alias(name) for name in keys]
     rows = prepared.select(*mine, *plain, TAG, *fields, nulls.alias(NULLS), *orders, *mark)
     timeout = GroupStateTimeout.NoTimeout
     if wait is not None:
@@ -194,62 +181,22 @@ def _streamed(
         timeout = GroupStateTimeout.ProcessingTimeTimeout
     task = KeyTask(
         made, asked.key, kept, len(asked.order_by), len(columns), asked.takes_ties,
-        asked.outputs == "changes", wait is not None, None if forget_after is None else _milliseconds(forget_after),
+        asked.outputs == "changes", wait is not None, None if forget_after is None else milliseconds(forget_after),
     )  # fmt: skip
     carried = [StructField(name, rows.schema[name].dataType) for name in (*asked.key, *kept)]
     ordered = _with_answers(carried, made)
-    found = rows.groupBy(*map(_quoted, keys)).applyInPandasWithState(task, ordered, STATE, "append", timeout)
+    found = rows.groupBy(*map(quoted, keys)).applyInPandasWithState(task, ordered, STATE, "append", timeout)
     answers = {question.name: question.status_name for question in made if question.type in ("double", "float")}
-    named = {name: _brought(schema[name], is_key=name in asked.key) for name in (*asked.key, *kept)}
+    named = {name: brought(schema[name], is_key=name in asked.key) for name in (*asked.key, *kept)}
     return found.select(
         *(named[name] if name in named else _with_nan(name, answers.get(name)) for name in schema.names)
     )
 
 
-def _carried(name: str, kind: str, *, is_key: bool = False) -> Column:
-    """A column as something that pandas leaves alone: it has no whole numbers beside nulls, and NaN is null there."""
-    column = sf.col(_quoted(name))
-    if kind in ("float", "double") and is_key:
-        column = column + sf.lit(0.0).cast(kind)  # -0.0 is 0.0, also for Spark's state store
-    if kind in _AS_TEXT:
-        return column.cast("string")
-    if kind == "timestamp":
-        return sf.unix_micros(column).cast("string")
-    if kind.startswith(_NESTED) and not is_key:
-        return sf.to_json(column, _JSON)
-    return column
-
-
-def _brought(field: StructField, *, is_key: bool) -> Column:
-    """The column again."""
-    column, kind = sf.col(_quoted(field.name)), field.dataType.simpleString()
-    if kind in _AS_TEXT:
-        column = column.cast(field.dataType)
-    elif kind == "timestamp":
-        column = sf.timestamp_micros(column.cast("bigint"))
-    elif kind.startswith(_NESTED) and not is_key:
-        column = sf.from_json(column, field.dataType, _JSON)  # type: ignore[arg-type]
-    return column.alias(field.name)
-
-
 def _with_nan(name: str, status_name: str | None) -> Column:
     """A column; pandas makes null of NaN, and an answer that is defined is never null."""
-    column = sf.col(_quoted(name))
+    column = sf.col(quoted(name))
     if status_name is None:
         return column
-    is_nan = column.isNull() & (sf.col(_quoted(status_name)) == DEFINED)
+    is_nan = column.isNull() & (sf.col(quoted(status_name)) == DEFINED)
     return sf.when(is_nan, sf.lit(float("nan"))).otherwise(column).alias(name)
-
-
-def _milliseconds(text: str) -> int:
-    """A time as people write it, as Spark reads it."""
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.getActiveSession()
-    if spark is None:
-        raise AssertionError("a frame has a session")  # pragma: no cover
-    try:
-        row = spark.sql(f"SELECT cast(interval '{text}' AS interval day to second)").collect()
-    except Exception as error:
-        raise QueryError("watch(forget_after=...)", needed="a time", came=repr(text), hint="'2 hours'") from error
-    return int(row[0][0].total_seconds() * 1000)

@@ -411,9 +411,8 @@ class _Builder:
             return arguments[term.place]
         if isinstance(term, read.Constant):
             # Near the ends of all the numbers that there are, a comparison would be decided by these ends.
-            if type(term.value) not in (int, bool, str) or (
-                type(term.value) is int and abs(term.value) > MOST_CONSTANT
-            ):
+            is_far = type(term.value) is int and abs(term.value) > MOST_CONSTANT
+            if type(term.value) not in (int, bool, str) or is_far:
                 raise _Unreadable
             return terms.constant(term.value)
         if not isinstance(term, read.Apply):
@@ -884,7 +883,7 @@ class _Builder:
         comes = arrived.present
         is_full = terms.equal(length, terms.constant(places))
         overflows = terms.and_(comes, is_full, terms.not_(is_taken))
-        if self.world.limits.full == "stop" and overflows is not terms.false:
+        if not self.world.limits.drops(where) and overflows is not terms.false:
             self.stops.append(Stop("QUEUE_OVERFLOW", where, overflows))
         after = []
         for place, cell in enumerate(cells):

@@ -36,9 +36,11 @@ from streamtight.method.explore.tell import (
     explained,
     finding,
     fronts_of,
+    marked,
     replay_lines,
     table_of,
     unconfirmed,
+    values_of,
 )
 from streamtight.method.explore.terms import bad_and_happened, carried
 from streamtight.program.limits import Full, Integers, Limits, modulo
@@ -103,7 +105,7 @@ def explore_pipeline(
     engines = ("symbols", "search", "sat") if engine == "auto" else (engine,)
     limit = Limit(states, seconds, told, engines)
     if isinstance(meant, Stays):
-        return explore_query(asked, meant, world, limit)
+        return explore_query(asked, meant, world if isinstance(domain, Integers) else exactly(asked, world), limit)
     return _Question(pipeline, asked, meant, world, not isinstance(domain, Integers), limit).verdict()
 
 
@@ -126,7 +128,13 @@ def prepared(
     meant = claim_of(claim, pipeline)
     asked = _asked(pipeline, meant)
     world = World(
-        _limits(asked, queue, domain, full),
+        replace(
+            _limits(asked, queue, domain, full),
+            # What one of two is ahead of the other is not lost, whatever their own queues do.
+            stopping=frozenset(
+                name for name in asked.queues if isinstance(meant, SameSequence) and name.startswith("joined")
+            ),
+        ),
         pauses,
         together,
         ends,
@@ -241,7 +249,9 @@ class _Question:
         is_meant = integers is not None and integers.wraps and not self.is_stand_in
         chosen = integers if is_meant else EVERY_NUMBER
         try:
-            model = model_of(asked, replace(world, limits=replace(world.limits, integers=chosen)), keeps_wraps=True)
+            # Of the values that the user lists, and not of those that `exactly` does: the proof is for all numbers.
+            every = replace(world, limits=replace(world.limits, integers=chosen), inputs=self.world.inputs)
+            model = model_of(asked, every, keeps_wraps=True)
         except PipelineError:  # a function that is asked for each value wants few of them
             return None
         return (model, *bad_and_happened(model, self.claim, list(asked.outputs)))  # type: ignore[arg-type]
@@ -260,15 +270,17 @@ class _Question:
             return answer, self.world
         if answer.outcome is Outcome.FAILS and self.is_broken(asked, answer):
             return answer, self.world
-        wide = replace(integers, low=min(-128, -4 * integers.size), high=max(127, 4 * integers.size), wraps=False)
-        exact = self.exactly(asked, wide)
+        exact = exactly(asked, self.world)
         try:
             other = self.answer(asked, exact)
         except PipelineError:  # a function that is asked for each value wants fewer of them
-            wide = replace(integers, wraps=False)
-            exact = self.exactly(asked, wide)
+            exact = exactly(asked, self.world, room=0)
             other = self.answer(asked, exact)
-        if other.outcome is not Outcome.UNDECIDED:
+        wide = exact.limits.integers
+        assert wide is not None  # noqa: S101
+        # That a number leaves the room that it was given here is nothing that the pipeline does wrong.
+        is_ours = isinstance(self.claim, NeverStops) and other.outcome is Outcome.FAILS
+        if other.outcome is not Outcome.UNDECIDED and not (is_ours and not self.is_broken(asked, other)):
             return other, exact
         size = integers.size
         where = f"some number leaves {wide.low}..{wide.high}"
@@ -282,19 +294,11 @@ class _Question:
         verb = "holds" if answer.outcome is Outcome.HOLDS else "breaks"
         reason = f"it {verb} if whole numbers wrap around at {size}; but they do not" + (
             f", and then {other.reason}"
-            if other.stop is None
+            if other.stop is None and not is_ours
             else f": {where}, and what comes then was not followed. Try: domain=tight.modulo({size}) if they do wrap, "
             "or a larger queue=, or domain=tight.whole(low, high) with more room"
         )
         return replace(answer, outcome=Outcome.UNDECIDED, reason=reason, stop=None), self.world
-
-    def exactly(self, asked: Pipeline, integers: Integers) -> World:
-        """The same world, where the same numbers come in, and what is calculated from them fits or stops the run."""
-        narrow = self.world.limits.integers
-        assert narrow is not None  # noqa: S101
-        come = {name: tuple(range(narrow.low, narrow.high + 1)) for name, kind in asked.inputs.items() if kind is int}
-        limits = replace(self.world.limits, integers=integers)
-        return replace(self.world, limits=limits, inputs={**come, **self.world.inputs})
 
     def is_broken(self, asked: Pipeline, answer: Answer) -> bool:
         """Does the run break the claim also if numbers have no end? False if that is not seen on one run."""
@@ -304,7 +308,9 @@ class _Question:
         limits = replace(self.world.limits, integers=None)
         if isinstance(self.claim, SameSequence):  # that one is far ahead is nothing that breaks the claim
             limits = replace(limits, queue=None, queues={})
-        return breaks(asked, self.judged(), fronts, loop, limits, self.values(asked), exactly=self.relevant)[0]
+        return breaks(asked, self.judged(), fronts, loop, limits, values_of(asked, self.world), exactly=self.relevant)[
+            0
+        ]
 
     def judged(self) -> Property:
         """The claim as runs are judged by it."""
@@ -312,19 +318,6 @@ class _Question:
 
     def fronts(self, asked: Pipeline, answer: Answer, world: World) -> tuple[list[Front], list[Front]]:
         return fronts_of(asked, world, answer.path), fronts_of(asked, world, answer.loop)
-
-    def values(self, asked: Pipeline) -> dict[str, Sequence[Any]]:
-        """All values that can come on each input."""
-        given: dict[str, Sequence[Any]] = {}
-        integers = self.world.limits.integers
-        for name, kind in asked.inputs.items():
-            if name in self.world.inputs:
-                given[name] = self.world.inputs[name]
-            elif kind is int and integers is not None:
-                given[name] = range(integers.low, integers.high + 1)
-            else:
-                given[name] = (False, True) if kind is bool else kind
-        return given
 
     def values_matter(self, asked: Pipeline) -> bool:
         """Whether it makes a difference which events come, and not only when."""
@@ -379,13 +372,13 @@ class _Question:
         limits = world.limits
         if isinstance(self.claim, SameSequence):  # that one is far ahead is nothing that breaks the claim
             limits = replace(limits, queues={**limits.queues, "joined.0": len(fronts), "joined.1": len(fronts)})
-        confirmed, run = breaks(asked, self.judged(), fronts, loop, limits, self.values(asked))
+        confirmed, run = breaks(asked, self.judged(), fronts, loop, limits, values_of(asked, self.world))
         if not confirmed:
             raise unconfirmed(self.claim, [*fronts, *loop])
         if self.is_stand_in and limits.integers is not None and limits.integers.wraps:
             # What is told is the run with numbers that do not wrap, if it shows the same.
             endless = replace(limits, integers=None)
-            is_same, other = breaks(asked, self.judged(), fronts, loop, endless, self.values(asked))
+            is_same, other = breaks(asked, self.judged(), fronts, loop, endless, values_of(asked, self.world))
             limits, run = (endless, other) if is_same and len(other) == len(run) else (limits, run)
         plain = list(asked.pushes([*fronts, *loop]))
         needs_limits = [(push.outs, push.queues) for push in plain] != [(push.outs, push.queues) for push in run]
@@ -401,7 +394,7 @@ class _Question:
             explained(self.claim, asked, run, len(loop), answer.part, world.limits, called),
             table=table_of(asked, run, len(loop)),
             replay=replay_lines(names, [*fronts, *loop], limits if needs_limits else None),
-            picture=asked.picture(last),
+            picture=asked.picture(last, mark=marked(self.claim, run, world.limits)),
             reruns=1,
             failing_reruns=1,
         )
@@ -418,14 +411,13 @@ class _Question:
         else:
             mine = self.world.limits.integers
             is_exact = mine is not None and integers is not None and mine.wraps and not integers.wraps
-            parts = [
-                f"of whole numbers {mine.low}..{mine.high}"
-                if mine is not None and is_exact
-                else f"of whole numbers {integers}"
-            ]
-            parts += [f"calculated within {integers}"] if is_exact else []
-        if self.world.inputs:
-            parts.append(f"with {', '.join(f'{name} in {_some(each)}' for name, each in self.world.inputs.items())}")
+            if mine is not None and is_exact:
+                parts = [f"of whole numbers {mine.low}..{mine.high}", f"calculated within {integers}"]
+            elif any(kind is int for kind in asked.inputs.values()) or answer.may_wrap:
+                parts = [f"of whole numbers {integers}"]
+            else:
+                parts = ["of all values"]
+        parts += [f"where {name} is {_some(values)}" for name, values in self.world.inputs.items()]
         if _has_queues(asked) and not answer.every_number:
             parts.append(f"with queues of {_sizes(world.limits)}")
         within = ", ".join(parts) or "of all values"
@@ -442,6 +434,17 @@ class _Question:
         if world.limits.full == "drop" and _has_queues(self.asked):
             said.append("a full queue drops what comes")
         return said
+
+
+def exactly(asked: Pipeline, world: World, *, room: int = 128) -> World:
+    """The same world, where the same numbers come in, and what is calculated from them has room, or stops the run."""
+    narrow = world.limits.integers
+    assert narrow is not None  # noqa: S101
+    wide = replace(narrow, wraps=False)
+    if room:
+        wide = replace(wide, low=min(-room, -4 * narrow.size), high=max(room - 1, 4 * narrow.size))
+    come = {name: tuple(range(narrow.low, narrow.high + 1)) for name, kind in asked.inputs.items() if kind is int}
+    return replace(world, limits=replace(world.limits, integers=wide), inputs={**come, **world.inputs})
 
 
 def _sizes(limits: Limits) -> str:
@@ -466,8 +469,9 @@ def _code_name(pipeline: Pipeline, otherwise: str) -> str:
 
 
 def _some(values: Sequence[Any], most: int = 6) -> str:
-    told = ", ".join(map(repr, values[:most]))
-    return f"{told}, ... ({len(values)} values)" if len(values) > most else told
+    if len(values) > most:
+        return f"one of {len(values)} values"
+    return " or ".join(map(repr, values))
 
 
 def _has_queues(pipeline: Pipeline) -> bool:

@@ -304,7 +304,8 @@ class _Asked:
         return f"{self.machine.name}: {self.claim!r}"
 
     def scope(self) -> Scope:
-        return Scope.every_stream(f"of {len(self.machine.inputs)} inputs")
+        count = len(self.machine.inputs)
+        return Scope.every_stream("of this input" if count == 1 else f"of these {count} inputs")
 
     def cost(self, states: int) -> dict[str, float]:
         return {"states": states, "seconds": time.perf_counter() - self.started}

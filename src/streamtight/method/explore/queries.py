@@ -13,7 +13,8 @@ from streamtight.errors import PipelineError
 from streamtight.method.explore.build import World
 from streamtight.method.explore.decide import Limit
 from streamtight.method.explore.programs import explore_machine
-from streamtight.program.limits import Limited, Limits
+from streamtight.method.explore.tell import values_of
+from streamtight.program.limits import Limited
 from streamtight.program.machine import Machine
 from streamtight.program.pipeline import Front, Pipeline
 from streamtight.program.processor import NOTHING
@@ -61,22 +62,20 @@ def explore_query(pipeline: Pipeline, claim: Stays, world: World, limit: Limit) 
     machine = Machine(pipeline.name, fronts, start, step, shown=_shown, told=None)
     passes = always(now(lambda at: all(test(answer) for answer in at.output), name="the query passes"))
     verdict = explore_machine(machine, passes, limit)
-    scope = Scope.every_stream(f"of whole numbers {world.limits.integers}, with queues of {world.limits.queue}")
-    return replace(verdict, claim=f"{pipeline.name}: {claim!r}", scope=scope)
+    within = [f"calculated within {world.limits.integers}", f"with queues of {world.limits.queue}"]
+    come = [f"of {len(values)} values on {name}" for name, values in values_of(pipeline, world).items()]
+    assumed = () if world.pauses else ("every push brings an event",)
+    return replace(
+        verdict,
+        claim=f"{pipeline.name}: {claim!r}",
+        scope=Scope.every_stream(", ".join([*come, *within])),
+        assumptions=(*verdict.assumptions, *assumed),
+    )
 
 
 def _fronts(pipeline: Pipeline, world: World) -> Any:
     """All that a push can bring."""
-    limits: Limits = world.limits
-    values: list[list[Any]] = []
-    for name, kind in pipeline.inputs.items():
-        if name in world.inputs:
-            mine = list(world.inputs[name])
-        elif kind is int and limits.integers is not None:
-            mine = list(range(limits.integers.low, limits.integers.high + 1))
-        else:
-            mine = [False, True] if kind is bool else list(kind)
-        values.append([NOTHING, *mine])
+    values = [[NOTHING, *mine] for mine in values_of(pipeline, world).values()]
     for events in itertools.product(*values):
         missing = sum(event is NOTHING for event in events)
         is_idle = missing == len(events)

@@ -34,21 +34,37 @@ MOST_CONFIRMED = 20_000
 
 
 def fronts_of(pipeline: Pipeline, world: World, path: Sequence[Chosen]) -> list[Front]:
-    """What was chosen, as what pushes bring. What made no difference has the first value of its domain."""
+    """What was chosen, as what pushes bring."""
     if world.watched is not None:
         return _seen(world.watched, path)
-    first = {name: _first(pipeline.inputs[name], name, world) for name in pipeline.inputs}
     names = list(pipeline.inputs)
+    values = values_of(pipeline, world)
     given = []
-    for chosen in path:
+    for number, chosen in enumerate(path):
         is_idle = bool(chosen.get("ends") or chosen.get("resets"))
         events = []
         for name in names:
             shared = names[0] if world.together else name
             present = chosen.get(f"{shared}?", not is_idle)
-            events.append(chosen.get(name, first[name]) if present else NOTHING)
+            # What makes no difference is another value each time, so that events can be told apart.
+            any_value = values[name][number % len(values[name])]
+            events.append(chosen.get(name, any_value) if present else NOTHING)
         leaks = frozenset(port for port in world.leaks if chosen.get(f"leaks {port}"))
         given.append(Front(tuple(events), leaks, bool(chosen.get("ends")), bool(chosen.get("resets"))))
+    return given
+
+
+def values_of(pipeline: Pipeline, world: World) -> dict[str, Sequence[Any]]:
+    """All values that can come on each input."""
+    given: dict[str, Sequence[Any]] = {}
+    integers = world.limits.integers
+    for name, kind in pipeline.inputs.items():
+        if name in world.inputs:
+            given[name] = world.inputs[name]
+        elif kind is int and integers is not None:
+            given[name] = range(integers.low, integers.high + 1)
+        else:
+            given[name] = (False, True) if kind is bool else kind
     return given
 
 
@@ -61,16 +77,6 @@ def _seen(watched: Watched, path: Sequence[Chosen]) -> list[Front]:
         values = dict(zip(system.names, system.states[at], strict=True))
         given.append(Front(tuple(values[variable] for variable in watched.sees.values())))
     return given
-
-
-def _first(given: Any, name: str, world: World) -> Any:
-    if name in world.inputs:
-        return world.inputs[name][0]
-    if given is int:
-        integers = world.limits.integers
-        assert integers is not None  # noqa: S101 - an input of numbers was refused without them
-        return 0 if integers.low <= 0 <= integers.high else integers.low
-    return False if given is bool else given[0]
 
 
 def breaks(
@@ -214,6 +220,21 @@ def finding(claim: Claim | Formula | Branching) -> str:
         case NeverStops():
             return "STOPS"
     return "PROPERTY_BROKEN"
+
+
+def marked(claim: Claim | Formula | Branching, run: Sequence[Push], limits: Limits) -> str | None:
+    """What the picture of the last push points at."""
+    if not run:
+        return None
+    match claim:
+        case NoFullQueues():
+            held = run[-1].queues.items()
+            return next((name for name, events in held if len(events) >= (limits.places(name) or 0)), None)
+        case Live() | StaysTrue():
+            return claim.pipe or next(iter(run[-1].outs))
+        case SameSequence():
+            return "joined" if "joined" in run[-1].outs else None
+    return None
 
 
 def explained(
