@@ -3,8 +3,8 @@
     python benchmarks/explore.py [section] ... [--chart FILE]
 
 Sections: paper, large, growth, engines; without any, all. Times are milliseconds of processor time of this process,
-whole questions: the model is built, decided, and a counterexample is run again and drawn. The paper's own figures (nuXmv
-2.0.0 on another machine) are in its tables 7a to 7c; they are not comparable one to one, and are no part of this.
+whole questions: the model is built, decided, and a counterexample is run again and drawn. The paper's own figures
+(nuXmv 2.0.0 on another machine) are in its tables 7a to 7c; they cannot be compared one to one.
 """
 
 from __future__ import annotations
@@ -130,8 +130,7 @@ def section_large() -> None:
 
 def _pushes(verdict: Verdict) -> list[str]:
     """The pushes of a counterexample, from the lines that show it again."""
-    assert verdict.counterexample is not None
-    code = verdict.counterexample.replay
+    code = "" if verdict.counterexample is None else verdict.counterexample.replay
     return code[code.index("([") + 2 : code.index("])")].split(", ")
 
 

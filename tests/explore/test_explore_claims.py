@@ -18,7 +18,7 @@ from streamtight.method.explore.export import smv_answer
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "examples"))
 sys.path.append(str(ROOT / "benchmarks"))
-import pipelines as paper
+import pipelines as paper  # noqa: E402
 
 W = tight.Pipeline.wired
 TOTAL = pipes.Cumulate(operator.add)
@@ -37,8 +37,10 @@ def problems_of_the_paper():
     return list(benchmark.problems())
 
 
-@pytest.mark.parametrize(("name", "question", "expected"), problems_of_the_paper(), ids=lambda each: str(each)[:60])
-def test_a_problem_of_the_paper_is_decided_as_the_reference_says(name, question, expected):
+@pytest.mark.parametrize(
+    ("question", "expected"), [pytest.param(*asked, id=name) for name, *asked in problems_of_the_paper()]
+)
+def test_a_problem_of_the_paper_is_decided_as_the_reference_says(question, expected):
     assert question().outcome.name == expected
 
 
@@ -535,8 +537,8 @@ def test_a_counterexample_is_told_push_by_push_with_what_changed_and_drawn():
 
 
 STORY = """\
-FAILS  figure 2a: no_full_queues(): QUEUE_FULL (explored for every stream of any values, with queues of 3, assuming that \
-every push brings an event)
+FAILS  figure 2a: no_full_queues(): QUEUE_FULL (explored for every stream of any values, with queues of 3, assuming \
+that every push brings an event)
   decided by all states searched, nearest first
   QUEUE_FULL: after 5 pushes, the queue C.1 holds 3 events, as many as it can
   push by push
@@ -564,7 +566,7 @@ def test_a_run_that_needs_its_limits_is_shown_again_with_them():
     space = {"pipeline": paper.figure_5a(), "other": paper.figure_5b()}
     exec(verdict.counterexample.replay.split("for push")[0], space)
     lines = verdict.counterexample.replay.split("in ", 1)[1].split(":\n")[0]
-    run = eval(lines[lines.index("pipes.beside") :], space)
+    run = eval(lines[lines.index("pipes.beside") :], space)  # noqa: S307
     outs = list(zip(*[(push.outs["left"], push.outs["right"]) for push in run], strict=True))
     left, right = ([each for each in side if each is not pipes.NOTHING] for side in outs)
     assert any(a != b for a, b in zip(left, right, strict=False))

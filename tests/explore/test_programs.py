@@ -1,3 +1,4 @@
+# ruff: noqa: N802, N803 - the names of PySpark's methods
 """explore for stateful code: machines, fork/join programs, Spark's stateful processors. None of it needs a JVM."""
 
 from __future__ import annotations

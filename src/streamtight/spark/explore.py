@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from streamtight.errors import PipelineError
 from streamtight.method.explore.decide import Limit
-from streamtight.method.explore.explore import Property, explore_pipeline
+from streamtight.method.explore.explore import explore_pipeline
 from streamtight.method.explore.programs import explore_machine
+from streamtight.method.explore.world import Property
 from streamtight.program.fork_join import ForkJoin
 from streamtight.program.letter import INPUT, OUTPUT, letters_of
 from streamtight.program.limits import Full, Integers

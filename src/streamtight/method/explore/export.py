@@ -7,9 +7,9 @@ from typing import Any
 from streamtight.errors import FormulaError
 from streamtight.method.explore import smv_check
 from streamtight.method.explore.build import World, model_of
-from streamtight.method.explore.explore import only_output, prepared
 from streamtight.method.explore.smv import Ctl, Formula, Invariant, Ltl, Spec, always, op, possibly, smv_text
 from streamtight.method.explore.terms import bad_and_happened, carried, step_test
+from streamtight.method.explore.world import only_output, prepared
 from streamtight.program.model import Model
 from streamtight.program.pipeline import Pipeline
 from streamtight.program.watched import Watched
