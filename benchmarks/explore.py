@@ -131,7 +131,8 @@ def section_large() -> None:
 def _pushes(verdict: Verdict) -> list[str]:
     """The pushes of a counterexample, from the lines that show it again."""
     code = "" if verdict.counterexample is None else verdict.counterexample.replay
-    return code[code.index("([") + 2 : code.index("])")].split(", ")
+    begin = code.index("([") + 2
+    return code[begin : code.index("]", begin)].split(", ")
 
 
 def section_engines() -> None:
