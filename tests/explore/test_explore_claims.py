@@ -623,3 +623,14 @@ def test_without_the_solver_it_says_how_to_get_it(monkeypatch):
     verdict = tight.explore(paper.window_sum(4), tight.same_steps(early), domain=tight.modulo(64), states=3_000)
 
     assert verdict.reason.endswith('pip install "streamtight[sat]" adds an engine for large models')
+
+
+@pytest.mark.parametrize("name", ["ends", "ended", "resets", "system", "moves", "joined", "left", "right", "out_"])
+def test_boxes_and_inputs_may_be_called_anything(name):
+    box = W(f"in -> {name} -> out", **{name: TOTAL})
+    given = W(f"{name} -> t -> out", takes={name: int}, t=pipes.Trim(1))
+
+    for pipeline in (box, given):
+        assert tight.explore(pipeline, tight.live(), ends=True, resets=True).holds
+        assert tight.explore(pipeline, tight.same_steps(pipeline)).holds
+        assert tight.explore(pipeline, tight.same_sequence(pipeline)).holds

@@ -144,6 +144,7 @@ def test_the_replay_can_be_pasted(spark):
         exec(replay, {})
 
 
+@pytest.mark.slow
 def test_a_failing_case_is_kept_and_tried_first_the_next_time(spark, tmp_path):
     from hypothesis.database import DirectoryBasedExampleDatabase
 

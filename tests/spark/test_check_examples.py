@@ -23,6 +23,7 @@ def finding(verdict: tight.Verdict) -> str:
 # -- the counts of section 1 of the paper ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_count_of_spark_is_right_and_one_less_is_not():
     options = {"on": counts.measured, "mode": "dstream", "gives": counts.Number, "runs": 3, "shrink": 2}
 
@@ -44,6 +45,7 @@ def test_a_total_grows_by_what_comes_in_and_that_of_different_rows_does_not():
 # -- the banned users of section 3.3 ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_memory_a_bad_user_is_soon_forgotten():
     verdict = tight.check(banned_users.stateless, banned_users.stays_banned, on=banned_users.users, runs=10)
 

@@ -56,6 +56,7 @@ def test_a_job_that_loses_the_order_fails_with_two_rows_of_one_taxi(spark):
     assert found.failing_reruns == 3
 
 
+@pytest.mark.slow
 def test_the_replay_shows_it_again(spark):
     found = tight.compare(sequential, by_taxi_last, on=positions(), upto=EACH_TAXI, seed=1).counterexample
     lines = [line for line in found.replay.splitlines() if not line.startswith("from test_compare")]
@@ -65,6 +66,7 @@ def test_the_replay_shows_it_again(spark):
     assert "from test_compare import by_taxi_last" in found.replay
 
 
+@pytest.mark.slow
 def test_the_replay_of_a_job_with_two_inputs_and_no_name_can_be_pasted(spark):
     Base = tight.Kind("Base", taxi_id=int)  # noqa: N806 - a kind
     takes = {"drives": Position, "bases": Base}
@@ -95,6 +97,7 @@ def test_rows_spread_over_partitions_may_arrive_either_way(spark):
     assert verdict.counterexample.finding == "RACE"
 
 
+@pytest.mark.slow
 def test_batch_jobs_and_rdd_jobs_are_compared_too(spark):
     def distinct(df):
         return df.select("taxi_id").distinct()
@@ -144,6 +147,7 @@ def test_one_job_is_asked_whether_it_is_deterministic(spark):
     assert len(verdict.counterexample.schedule.events) == 2
 
 
+@pytest.mark.slow
 def test_updates_are_folded_by_the_columns_of_the_group_by(spark):
     def counts(df):
         return df.groupBy((F.col("x") % 2).alias("odd"), "taxi_id").count()

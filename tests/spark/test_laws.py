@@ -46,6 +46,7 @@ def test_counts_keep_all_laws_in_complete_and_update_mode(spark):
         assert {law: verdict.outcome.name for law, verdict in verdicts.items()} == dict.fromkeys(verdicts, "HOLDS")
 
 
+@pytest.mark.slow
 def test_the_last_row_depends_on_the_order(spark):
     def last(df):
         return df.groupBy("key").agg(F.last("x").alias("x"))
@@ -112,6 +113,7 @@ def test_late_rows_are_told_apart_from_other_dependence_on_cuts(spark):
     assert finding(verdicts, "cuts") == "DROPPED_LATE"
 
 
+@pytest.mark.slow
 def test_a_window_that_is_open_at_the_end_is_not_lost(spark):
     def windows(df):
         return df.withWatermark("at", "2 hours").groupBy(F.window("at", "10 minutes")).agg(F.sum("x").alias("x"))

@@ -70,6 +70,7 @@ def test_a_finding_that_runs_show_fails_with_two_of_them(name: str) -> None:
     assert found.verdict.counterexample.failing_reruns > 0
 
 
+@pytest.mark.slow
 def test_of_two_findings_each_is_shown_where_the_other_does_not_reach() -> None:
     def two(df: DataFrame) -> DataFrame:
         return df.groupBy("k").agg(sf.first("v").alias("f"), sf.sum("v").alias("s"), sf.collect_list("v").alias("all"))
@@ -82,6 +83,7 @@ def test_of_two_findings_each_is_shown_where_the_other_does_not_reach() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_a_comment_ignores_does_not_show_another_finding() -> None:
     def stamped(df: DataFrame) -> DataFrame:
         one = df.limit(100_000)
@@ -197,6 +199,7 @@ def test_a_wrong_mode_is_refused() -> None:
         typecheck(lambda df: df, takes=table, mode="rdd")
 
 
+@pytest.mark.slow
 def test_functions_that_spark_calls_not_deterministic_are_known_as_such(spark: SparkSession) -> None:
     """A second way: Spark's own descriptions of its functions."""
     rows = spark.sql("SHOW FUNCTIONS").collect()

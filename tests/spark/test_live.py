@@ -141,6 +141,7 @@ def test_a_swap_in_one_key_is_found_with_its_rows_and_the_other_keys_go_on(strea
     assert live.metrics.refuted_buckets == 1
 
 
+@pytest.mark.slow
 def test_a_lost_row_raises_the_alarm_by_events_and_by_seconds(streams: Streams) -> None:
     told: list[Alarm] = []
     streams.put(left=[(1, 0), (1, 1)], right=[(1, 1)])
@@ -200,6 +201,7 @@ def test_rows_of_one_key_in_two_partitions_of_a_batch_are_a_race(streams: Stream
 # -- restarts --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_restart_keeps_what_is_unmatched_and_a_replayed_batch_counts_once(streams: Streams) -> None:
     streams.put(left=[(1, 0), (2, 0)], right=[(1, 0)])
     live = streams.compare(buckets=4)

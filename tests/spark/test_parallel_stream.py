@@ -152,6 +152,7 @@ def test_any_batches_with_stops_between_give_the_sequential_outputs(
     assert query.waiting == ""
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_done_again_gives_the_same_again(spark: SparkSession, tmp_path: Path) -> None:
     adds, reads = random_streams(7)
     streams = Streams(spark, tmp_path)

@@ -442,6 +442,7 @@ def test_an_order_by_a_column_that_is_not_compared_can_be_lost(tmp_path: Path) -
     assert [event.v for event in verdict.counterexample.expected] == [0.5, 1.5]
 
 
+@pytest.mark.slow
 def test_an_order_that_is_not_recorded_leaves_it_undecided(tmp_path: Path) -> None:
     a = jsonl(tmp_path / "a", [(1, 0.5, 0), (1, 1.5, 1)])
     b = jsonl(tmp_path / "b", [(1, 0.5, 0)], [(1, 1.5, 1)])
@@ -659,6 +660,7 @@ def test_json_has_the_types_that_its_kind_says(tmp_path: Path) -> None:
     assert verdict.counterexample.actual == (fare(1, 5.0, datetime(2026, 1, 2, 3, 4, 5), None),)
 
 
+@pytest.mark.slow
 def test_a_wrong_question_is_an_error_that_says_what_to_try(spark: SparkSession, tmp_path: Path) -> None:
     a = parquet(tmp_path / "a", [(1, 0.5, 0)])
     less = parquet(tmp_path / "less", [(1,)], names=["k"], types=[pa.int64()])
@@ -760,6 +762,7 @@ def test_an_equality_that_is_no_equivalence_is_a_wrong_question(
         compare(a, b, tight.unordered, equal=lambda one, other: one == other)
 
 
+@pytest.mark.slow
 def test_the_lines_of_a_replay_ask_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kind = tight.Kind("Fare", k=int, v=float, n=int)
     a, b = parquet(tmp_path / "a", [(1, 0.5, 0)]), parquet(tmp_path / "b", [(1, 1.5, 0)])

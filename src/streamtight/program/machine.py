@@ -27,7 +27,7 @@ from typing import Any
 
 from streamtight.errors import PipelineError
 from streamtight.program.fork_join import ForkJoin
-from streamtight.stream.event import Kind
+from streamtight.stream.event import Event, Kind
 
 State = Any
 
@@ -67,6 +67,13 @@ class Machine:
     """How an input is written."""
     told: Callable[[State], str] | None = repr
     """How a state is written; None if it is nothing for people."""
+    events: Sequence[Any] = ()
+    """The event that each input stands for, if it is not the input itself; None where there is none."""
+
+    def event_of(self, number: int) -> Event | None:
+        """The event that an input is, or stands for."""
+        given = self.events[number] if number < len(self.events) else self.inputs[number]
+        return given if isinstance(given, Event) else None
 
     def first(self) -> Held:
         """The state before the first input."""

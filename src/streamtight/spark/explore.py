@@ -19,9 +19,7 @@ from streamtight.program.machine import Machine, fork_join_machine
 from streamtight.program.pipeline import Pipeline
 from streamtight.program.watched import Watched
 from streamtight.properties.temporal import Formula
-from streamtight.stream.event import Event
-from streamtight.stream.schedule import Schedule
-from streamtight.verdict import Counterexample, Outcome, Verdict
+from streamtight.verdict import Outcome, Verdict
 
 
 def explore(
@@ -99,11 +97,8 @@ def explore(
             engine=engine,
             told=told,
         )
-    machine = _machine(program, on, key)
-    verdict = explore_machine(machine, claim, Limit(states, seconds, told))
-    if job is None or verdict.counterexample is None:
-        return verdict
-    return _confirmed(verdict, _schedule(verdict.counterexample, machine, on or ()), claim, job)
+    verdict = explore_machine(_machine(program, on, key), claim, Limit(states, seconds, told))
+    return verdict if job is None or verdict.counterexample is None else _confirmed(verdict, claim, job)
 
 
 def _machine(program: Any, on: Sequence[Any] | None, key: str | Sequence[str] | None) -> Machine:
@@ -133,23 +128,12 @@ def _machine(program: Any, on: Sequence[Any] | None, key: str | Sequence[str] | 
     )
 
 
-def _schedule(counterexample: Counterexample, machine: Machine, on: Sequence[Any]) -> Schedule | None:
-    """The inputs of a counterexample as micro-batches of one event each; None if some of them are no events."""
-    if counterexample.schedule is not None:
-        return counterexample.schedule
-    # A stateful processor gets Rows. They stand in the order of the events that they were made of.
-    events = {machine.shown(row): event for row, event in zip(machine.inputs, on, strict=False)}
-    came = [events.get(row[1]) for row in counterexample.table.rows] if counterexample.table is not None else []
-    if not came or not all(isinstance(event, Event) for event in came):
-        return None
-    return Schedule(tuple(((event,),) for event in came if event is not None))
-
-
-def _confirmed(verdict: Verdict, schedule: Schedule | None, claim: Any, job: Callable[..., Any]) -> Verdict:
+def _confirmed(verdict: Verdict, claim: Any, job: Callable[..., Any]) -> Verdict:
     """The verdict, if the job on Spark fails on the same inputs; each of them is a micro-batch."""
     from streamtight.spark.run import run
 
     assert verdict.counterexample is not None  # noqa: S101 - it fails
+    schedule = verdict.counterexample.schedule
     if schedule is None or not isinstance(claim, Formula):
         why = "no temporal formula was asked" if schedule is not None else "not all of its inputs are events of a Kind"
         return _assuming(verdict, f"Spark does what the code does alone, where this was not run ({why})")
@@ -157,7 +141,7 @@ def _confirmed(verdict: Verdict, schedule: Schedule | None, claim: Any, job: Cal
     # Run once: the code itself has failed twice already, and each micro-batch of a stateful job takes seconds.
     word = letters_of({OUTPUT: run(job, schedule, takes=kinds)}, {INPUT: kinds})
     if claim.evaluate(word) is False:
-        counterexample = replace(verdict.counterexample, schedule=schedule, reruns=2, failing_reruns=2)
+        counterexample = replace(verdict.counterexample, reruns=2, failing_reruns=2)
         return replace(verdict, counterexample=counterexample, method=f"{verdict.method}; confirmed on Spark")
     table = verdict.counterexample.table
     if table is not None and any("again" in row[0] for row in table.rows):
@@ -184,7 +168,7 @@ def _progress() -> Callable[[int], None] | None:
 
     def show(states: int) -> None:
         if states > 10_000:
-            sys.stderr.write(f"\rexploring: {states:,} states\r")
+            sys.stderr.write(f"\rexploring: {states:,} states\033[K\r")  # what is printed next is written over it
             sys.stderr.flush()
 
     return show

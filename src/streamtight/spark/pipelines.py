@@ -401,7 +401,7 @@ _HANDS_ON = (Passthrough, Fork, CountDecimate, Trim, Filter, Freeze, Last)
 
 
 def _output_types(
-    pipeline: Pipeline, carried: Mapping[str, DataType], gives: str | Mapping[str, str] | None
+    pipeline: Pipeline, columns: Mapping[str, DataType], gives: str | Mapping[str, str] | None
 ) -> StructType:
     """The names and types of the outputs: as the user says, or as they follow from the boxes."""
     asked = {next(iter(pipeline.outputs)): gives} if isinstance(gives, str) else dict(gives or {})
@@ -413,7 +413,7 @@ def _output_types(
                 came=repr(name),
                 hint=f"gives={{{next(iter(pipeline.outputs))!r}: 'long'}}",
             )
-    found = _given_by(pipeline, [carried[name] for name in pipeline.inputs])
+    found = _given_by(pipeline, [columns[name] for name in pipeline.inputs])
     struct = StructType()
     for name, known in zip(pipeline.outputs, found, strict=True):
         data_type = _read_type(name, asked[name]) if name in asked else known
@@ -443,9 +443,9 @@ def _read_type(name: str, text: str) -> DataType:
     return data_type
 
 
-def _given_by(pipeline: Pipeline, carried: Sequence[DataType | None]) -> list[DataType | None]:
+def _given_by(pipeline: Pipeline, types: Sequence[DataType | None]) -> list[DataType | None]:
     """The types of what comes out; None where nobody can say."""
-    known: dict[Port, DataType | None] = {Port(name): each for name, each in zip(pipeline.inputs, carried, strict=True)}
+    known: dict[Port, DataType | None] = {Port(name): each for name, each in zip(pipeline.inputs, types, strict=True)}
     for name in pipeline.order:
         box = pipeline.boxes[name]
         taken = [known[pipeline.feeds[Port(name, place)]] for place in range(box.inputs)]

@@ -197,8 +197,11 @@ def stateful_machine(
         )
 
     uses_timers = type(made).handleExpiredTimer is not StatefulProcessor.handleExpiredTimer
-    inputs = (*given, Pass()) if uses_timers else tuple(given)
-    return Machine(type(made).__name__, inputs, start, step, shown, _told)
+    passing = (Pass(),) if uses_timers else ()
+    events = [row if isinstance(row, Event) else None for row in rows]
+    return Machine(
+        type(made).__name__, (*given, *passing), start, step, shown, _told, (*events, *(None for _ in passing))
+    )
 
 
 def _told(state: Any) -> str:

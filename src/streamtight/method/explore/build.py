@@ -119,6 +119,11 @@ class _Slot:
     is_data: bool
 
 
+# No box or input can be called so.
+ENDS, RESETS, MOVES = "(ends)", "(resets)", "(moves)"
+"""Choices: the streams end, the pipeline starts anew, where the system goes."""
+ENDED, SYSTEM = "(ended)", "(system)"
+"""Variables: whether the streams have ended, where the system is."""
 RAISED = "raised"
 OUTSIDE = "outside"
 
@@ -150,8 +155,8 @@ class _Builder:
             choices[name] = Choice(name, domain, only_if)
             return terms.variable(name, domain)
 
-        end = choice("ends", BOOL) if world.ends else terms.false
-        reset = choice("resets", BOOL) if world.resets else terms.false
+        end = choice(ENDS, BOOL) if world.ends else terms.false
+        reset = choice(RESETS, BOOL) if world.resets else terms.false
         signals: list[Signal] = []
         ins: list[Domain] = []
         allowed: list[Term] = []
@@ -186,8 +191,8 @@ class _Builder:
         if not world.pauses:
             allowed.append(terms.or_(anyone, end, reset))
         if world.ends:
-            ended = terms.variable("ended", BOOL)
-            slots.append(_Slot("ended", BOOL, False, is_data=False))
+            ended = terms.variable(ENDED, BOOL)
+            slots.append(_Slot(ENDED, BOOL, False, is_data=False))
             afters.append(terms.or_(ended, end))
             # After the end there is nothing but the end.
             allowed = [
@@ -229,8 +234,8 @@ class _Builder:
         successors = [*system.successors, system.first_states]
         begin = len(system.states)
         most = max(map(len, successors))
-        at = terms.variable("system", Range(0, begin))
-        pick = terms.constant(0) if most == 1 else choice("moves", Range(0, most - 1))
+        at = terms.variable(SYSTEM, Range(0, begin))
+        pick = terms.constant(0) if most == 1 else choice(MOVES, Range(0, most - 1))
         can = Table("can", lambda at, pick: pick < len(successors[at]), BOOL, False)
         goes = Table("goes", lambda at, pick: successors[at][min(pick, len(successors[at]) - 1)], Range(0, begin), 0)
         allowed.append(terms.call(can, terms.true, at, pick))
@@ -245,7 +250,7 @@ class _Builder:
             value = terms.call(seen, terms.true, after)
             signals.append(Signal(terms.true, value))
             ins.append(domain)
-        return signals, ins, [(_Slot("system", Range(0, begin), begin, is_data=False), after)]
+        return signals, ins, [(_Slot(SYSTEM, Range(0, begin), begin, is_data=False), after)]
 
     def require_sort(self, wanted: Any, domain: Domain, where: str) -> None:
         fits = wanted is object or (

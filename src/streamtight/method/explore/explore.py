@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from streamtight.errors import PipelineError
-from streamtight.method.explore.build import World, model_of
+from streamtight.method.explore.build import ENDED, World, model_of
 from streamtight.method.explore.decide import (
     Answer,
     Limit,
@@ -146,7 +146,7 @@ class _Question:
             case Live(within=None):
                 good = carried(model, only_output(claim.pipe, asked)).present
                 if world.ends:
-                    good = model.terms.or_(good, model.variables["ended"].after)
+                    good = model.terms.or_(good, model.variables[ENDED].after)
                 return decide_live(model, good, wrapped, self.limit)
             case Live():
                 return decide_formula(model, self.bounded(), wrapped, self.limit)

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamtight.errors import FormulaError
 from streamtight.method.explore import smv_check
-from streamtight.method.explore.build import World, model_of
+from streamtight.method.explore.build import ENDED, World, model_of
 from streamtight.method.explore.smv import Ctl, Formula, Invariant, Ltl, Spec, always, op, possibly, smv_text
 from streamtight.method.explore.terms import bad_and_happened, carried, step_test
 from streamtight.method.explore.world import only_output, prepared
@@ -51,7 +51,7 @@ def _spec(model: Model, claim: Any, asked: Pipeline, world: World) -> Spec:
         case Live():
             out = carried(model, only_output(claim.pipe, asked)).present
             if claim.within is None:
-                good = out if not world.ends else model.terms.or_(out, model.variables["ended"].after)
+                good = out if not world.ends else model.terms.or_(out, model.variables[ENDED].after)
                 return Ctl("claim", always(possibly(good)))
             return Ltl("claim", op("G", _within(out, claim.within)))
         case Stays():

@@ -50,7 +50,6 @@ from streamtight.properties.temporal import (
     eventually,
     now,
 )
-from streamtight.stream.event import Event
 from streamtight.stream.schedule import Schedule
 from streamtight.verdict import Counterexample, Outcome, Scope, Table, Verdict
 
@@ -367,10 +366,10 @@ class _Asked:
                 if loop
                 else f"it is broken after {len(path)} input{'' if len(path) == 1 else 's'}"
             )
-        given = [given for given, _, _ in rows]
+        events = [self.machine.event_of(number) for number in (*path, *loop)]
         schedule = None
-        if given and all(isinstance(event, Event) for event in given):
-            schedule = Schedule(tuple(((event,),) for event in given))
+        if events and None not in events:
+            schedule = Schedule(tuple(((event,),) for event in events if event is not None))
         counterexample = Counterexample(
             finding,
             explanation,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from streamtight.errors import EncodingError
-from streamtight.method.explore.build import World
+from streamtight.method.explore.build import ENDS, MOVES, RESETS, World
 from streamtight.method.explore.decide import Chosen
 from streamtight.program.limits import Limits
 from streamtight.program.pipeline import Front, Pipeline, Port, Push
@@ -41,7 +41,7 @@ def fronts_of(pipeline: Pipeline, world: World, path: Sequence[Chosen]) -> list[
     values = values_of(pipeline, world)
     given = []
     for number, chosen in enumerate(path):
-        is_idle = bool(chosen.get("ends") or chosen.get("resets"))
+        is_idle = bool(chosen.get(ENDS) or chosen.get(RESETS))
         events = []
         for name in names:
             shared = names[0] if world.together else name
@@ -50,7 +50,7 @@ def fronts_of(pipeline: Pipeline, world: World, path: Sequence[Chosen]) -> list[
             any_value = values[name][number % len(values[name])]
             events.append(chosen.get(name, any_value) if present else NOTHING)
         leaks = frozenset(port for port in world.leaks if chosen.get(f"leaks {port}"))
-        given.append(Front(tuple(events), leaks, bool(chosen.get("ends")), bool(chosen.get("resets"))))
+        given.append(Front(tuple(events), leaks, bool(chosen.get(ENDS)), bool(chosen.get(RESETS))))
     return given
 
 
@@ -73,7 +73,7 @@ def _seen(watched: Watched, path: Sequence[Chosen]) -> list[Front]:
     successors, at = [*system.successors, system.first_states], len(system.states)
     given = []
     for chosen in path:
-        at = successors[at][chosen.get("moves", 0)]
+        at = successors[at][chosen.get(MOVES, 0)]
         values = dict(zip(system.names, system.states[at], strict=True))
         given.append(Front(tuple(values[variable] for variable in watched.sees.values())))
     return given
