@@ -183,8 +183,8 @@ def _streamed(
         made, asked.key, kept, len(asked.order_by), len(columns), asked.takes_ties,
         asked.outputs == "changes", wait is not None, None if forget_after is None else milliseconds(forget_after),
     )  # fmt: skip
-    fields = [StructField(name, rows.schema[name].dataType) for name in (*asked.key, *kept)]
-    ordered = _with_answers(fields, made)
+    kept_fields = [StructField(name, rows.schema[name].dataType) for name in (*asked.key, *kept)]
+    ordered = _with_answers(kept_fields, made)
     found = rows.groupBy(*map(quoted, keys)).applyInPandasWithState(task, ordered, STATE, "append", timeout)
     answers = {question.name: question.status_name for question in made if question.type in ("double", "float")}
     named = {name: brought(schema[name], is_key=name in asked.key) for name in (*asked.key, *kept)}
