@@ -634,3 +634,15 @@ def test_boxes_and_inputs_may_be_called_anything(name):
         assert tight.explore(pipeline, tight.live(), ends=True, resets=True).holds
         assert tight.explore(pipeline, tight.same_steps(pipeline)).holds
         assert tight.explore(pipeline, tight.same_sequence(pipeline)).holds
+
+
+def test_a_system_that_goes_round_shows_how():
+    blinking = tight.Kripke(
+        {"on": bool, "n": range(3)}, {"on": False, "n": 0}, lambda now: {"n": min(now.n + 1, 2), "on": {now.on, False}}
+    )
+    same = W("on -> p -> out", takes={"on": bool}, p=pipes.Passthrough())
+
+    verdict = tight.explore(tight.watched(blinking, same), "F (out == TRUE)")
+
+    assert "(again and again)" in pushes_of(verdict)[-1]
+    assert tight.explore(tight.watched(blinking, same), "G !(out == TRUE)").holds

@@ -43,7 +43,7 @@ def model(pipeline: Pipeline, world: World) -> Model | None:
 
 def chosen(front: Front, pipeline: Pipeline, world: World, made: Model) -> dict[str, Any]:
     """What the world chose, as the model calls it."""
-    values: dict[str, Any] = {"ends": front.ends, "resets": front.resets}
+    values: dict[str, Any] = {ENDS: front.ends, RESETS: front.resets}
     names = list(pipeline.inputs)
     for name, event in zip(names, front.events, strict=True):
         values[f"{names[0] if world.together else name}?"] = event is not NOTHING

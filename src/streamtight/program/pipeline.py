@@ -530,7 +530,12 @@ def beside(left: Pipeline, right: Pipeline, *, joined: Processor | None = None) 
     boxes: dict[str, Processor] = {}
     feeds: dict[Port, Port] = {}
     ends: dict[str, list[Port]] = {}
-    for side, each in (("left", left), ("right", right)):
+
+    def free(word: str) -> str:
+        return word if not any(name.startswith(word) for name in left.inputs) else free(f"{word}_")
+
+    join = free("joined")
+    for side, each in ((free("left"), left), (free("right"), right)):
 
         def moved(port: Port, side: str = side, each: Pipeline = each) -> Port:
             return port if port.box in each.inputs else Port(f"{side}_{port.box}", port.place)
@@ -541,11 +546,10 @@ def beside(left: Pipeline, right: Pipeline, *, joined: Processor | None = None) 
     names = [""] if len(left.outputs) == 1 else [f"_{name}" for name in left.outputs]
     outputs = {f"{side}{name}": port for side in ends for name, port in zip(names, ends[side], strict=True)}
     if joined is not None:
-        for place, name in enumerate(names):
-            boxes[f"joined{name}"] = joined
-            feeds[Port(f"joined{name}", 0)] = ends["left"][place]
-            feeds[Port(f"joined{name}", 1)] = ends["right"][place]
-        outputs = {f"joined{name}": Port(f"joined{name}") for name in names}
+        for name, *pair in zip(names, *ends.values(), strict=True):
+            boxes[join + name] = joined
+            feeds |= {Port(join + name, place): port for place, port in enumerate(pair)}
+        outputs = {join + name: Port(join + name) for name in names}
     return Pipeline(boxes, feeds, inputs=left.inputs, outputs=outputs, name=f"{left.name} beside {right.name}")
 
 

@@ -57,8 +57,8 @@ class Answer:
     method: str
     path: Sequence[Chosen] = ()
     loop: Sequence[Chosen] = ()
-    part: str = ""
-    """Which part of a formula is false at the end of the path."""
+    part: Branching | None = None
+    """Which part of a CTL formula is false at the end of the path."""
     reason: str = ""
     happened: bool = True
     wraps: bool = False
@@ -378,7 +378,7 @@ def decide_branching(model: Model, formula: Branching, wrapped: Term, limit: Lim
             method,
             path=chosen[:end],
             loop=chosen[end:],
-            part=repr(witness.part),
+            part=witness.part,
             cost=cost,
         )
     happened = all(labels.truth(part.parts[0]).may for part in _joins(formula) if part.sign == "->")

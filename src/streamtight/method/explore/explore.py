@@ -244,7 +244,8 @@ class _Question:
         return self.bounded() if isinstance(self.claim, Live) and self.claim.within is not None else self.claim
 
     def fronts(self, asked: Pipeline, answer: Answer, world: World) -> tuple[list[Front], list[Front]]:
-        return fronts_of(asked, world, answer.path), fronts_of(asked, world, answer.loop)
+        given = fronts_of(asked, world, [*answer.path, *answer.loop])
+        return given[: len(answer.path)], given[len(answer.path) :]
 
     def values_matter(self, asked: Pipeline) -> bool:
         """Whether it makes a difference which events come, and not only when."""
@@ -298,14 +299,15 @@ class _Question:
         fronts, loop = self.fronts(asked, answer, world)
         limits = world.limits
         if isinstance(self.claim, SameSequence):  # that one is far ahead is nothing that breaks the claim
-            limits = replace(limits, queues={**limits.queues, "joined.0": len(fronts), "joined.1": len(fronts)})
-        confirmed, run = breaks(asked, self.judged(), fronts, loop, limits, values_of(asked, self.world))
+            limits = replace(limits, queues={**limits.queues, **dict.fromkeys(limits.stopping, len(fronts))})
+        values = values_of(asked, self.world)
+        confirmed, run = breaks(asked, self.judged(), fronts, loop, limits, values, part=answer.part)
         if not confirmed:
             raise unconfirmed(self.claim, [*fronts, *loop])
         if self.is_stand_in and limits.integers is not None and limits.integers.wraps:
             # What is told is the run with numbers that do not wrap, if it shows the same.
             endless = replace(limits, integers=None)
-            is_same, other = breaks(asked, self.judged(), fronts, loop, endless, values_of(asked, self.world))
+            is_same, other = breaks(asked, self.judged(), fronts, loop, endless, values, part=answer.part)
             limits, run = (endless, other) if is_same and len(other) == len(run) else (limits, run)
         plain = list(asked.pushes([*fronts, *loop]))
         needs_limits = [(push.outs, push.queues) for push in plain] != [(push.outs, push.queues) for push in run]

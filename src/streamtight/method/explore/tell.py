@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from streamtight.errors import EncodingError
 from streamtight.method.explore.build import ENDS, MOVES, RESETS, World
 from streamtight.method.explore.decide import Chosen
-from streamtight.program.limits import Limits
+from streamtight.program.limits import Limited, Limits, Stopped
 from streamtight.program.pipeline import Front, Pipeline, Port, Push
-from streamtight.program.processor import NOTHING, Cumulate, Window
+from streamtight.program.processor import NOTHING, Cumulate, Group, Slice, Window
 from streamtight.program.watched import Watched
 from streamtight.properties.automaton import automaton
-from streamtight.properties.branching import Branching
+from streamtight.properties.branching import Branching, State
 from streamtight.properties.claims import (
     Approximates,
     Claim,
@@ -87,12 +88,14 @@ def breaks(
     limits: Limits,
     inputs: Mapping[str, Sequence[Any]],
     exactly: Collection[str] | None = None,
+    part: Branching | None = None,
 ) -> tuple[bool, list[Push]]:
     """Does the claim break when the pipeline itself is run on this? And that run.
 
     limits    those of the model, or others
     exactly   boxes that must hold the same after each round of a loop; without it, what was searched is trusted for
               what one run cannot show
+    part      what is false of a CTL formula where the run ends
     """
     run = list(pipeline.pushes([*fronts, *loop, *loop, *loop], limits=limits))
     shown = run[: len(fronts) + len(loop)]
@@ -103,11 +106,9 @@ def breaks(
         case NeverStops():
             return False, shown
         case NoFullQueues() if last is not None:
-            names = claim.queues or tuple(last.queues)
-            # A queue inside a box is not seen from outside; the model has seen it.
-            inner = any("." in name and name not in last.queues for name in names) or not last.queues
-            held = [len(last.queues[name]) >= (limits.places(name) or 0) for name in names if name in last.queues]
-            return any(held) or inner or _has_inner_queues(pipeline), shown
+            names = [name for name in claim.queues or last.queues if name in last.queues]
+            is_full = any(len(last.queues[name]) >= (limits.places(name) or 0) for name in names)
+            return is_full or _has_hidden_queues(pipeline), shown
         case SameSteps() if last is not None:
             outs = list(last.outs.values())
             half = len(outs) // 2
@@ -134,13 +135,17 @@ def breaks(
             is_round = all(each == kept[0] for each in kept)
             return is_round and _is_broken(claim, run, len(fronts), len(loop)), shown
         case Branching():
-            return True, shown  # what other runs can do is not seen on one run; the path itself was run
+            # What other runs can do is not seen on one run; but a test of its last push is.
+            is_test = isinstance(part, State) and not loop and last is not None
+            return not is_test or part.test.evaluate([last]) is False, shown  # type: ignore[union-attr]
     return False, shown
 
 
-def _has_inner_queues(pipeline: Pipeline) -> bool:
+def _has_hidden_queues(pipeline: Pipeline) -> bool:
+    """Whether there are queues in windows or slices, of which a push tells nothing."""
     return any(
-        isinstance(box, Window) or hasattr(box, "pipeline") or hasattr(box, "inner") for box in pipeline.boxes.values()
+        isinstance(box, (Window, Slice)) or (isinstance(box, Group) and _has_hidden_queues(box.pipeline))
+        for box in pipeline.boxes.values()
     )
 
 
@@ -157,10 +162,6 @@ def _is_silent(
     pipeline: Pipeline, fronts: Sequence[Front], limits: Limits, pipe: str | None, inputs: Mapping[str, Sequence[Any]]
 ) -> bool | None:
     """Whether nothing comes out any more after these pushes, tried with the pipeline; None if that is too much."""
-    from itertools import product
-
-    from streamtight.program.limits import Limited, Stopped
-
     name = pipe or next(iter(pipeline.outputs))
     state = pipeline.start()
     for front in fronts:
@@ -233,7 +234,7 @@ def marked(claim: Claim | Formula | Branching, run: Sequence[Push], limits: Limi
         case Live() | StaysTrue():
             return claim.pipe or next(iter(run[-1].outs))
         case SameSequence():
-            return "joined" if "joined" in run[-1].outs else None
+            return next((name for name, out in run[-1].outs.items() if out is False), None)
     return None
 
 
@@ -242,7 +243,7 @@ def explained(
     pipeline: Pipeline,
     run: Sequence[Push],
     loop: int,
-    part: str,
+    part: Branching | None,
     limits: Limits,
     names: Sequence[str],
 ) -> str:
@@ -277,8 +278,10 @@ def explained(
             return f"at push {last.number}, {last.stopped.where}: {last.stopped.text}"
     if loop:
         again = f"the last {loop} pushes" if loop > 1 else "the last push"
-        return f"{again} can go on for ever, and so it is never kept" + (f": {part} is false" if part else "")
-    return f"it is broken {after}" + (f": {part} is false there" if part else "")
+        return f"{again} can go on for ever, and so it is never kept" + (
+            f": {part!r} is false" if part is not None else ""
+        )
+    return f"it is broken {after}" + (f": {part!r} is false there" if part is not None else "")
 
 
 def _sequences(pipeline: Pipeline, run: Sequence[Push], names: Sequence[str]) -> str:

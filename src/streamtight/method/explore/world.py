@@ -38,14 +38,13 @@ def prepared(
     pipeline = program.pipeline if isinstance(program, Watched) else program
     meant = claim_of(claim, pipeline)
     asked = _asked(pipeline, meant)
+    limits = _limits(asked, queue, domain, full)
+    if isinstance(meant, SameSequence):
+        # What one of two is ahead of the other is not lost, whatever their own queues do.
+        joining = {port.box for port in asked.outputs.values()}
+        limits = replace(limits, stopping=frozenset(name for name, port in asked.queues.items() if port.box in joining))
     world = World(
-        replace(
-            _limits(asked, queue, domain, full),
-            # What one of two is ahead of the other is not lost, whatever their own queues do.
-            stopping=frozenset(
-                name for name in asked.queues if isinstance(meant, SameSequence) and name.startswith("joined")
-            ),
-        ),
+        limits,
         pauses,
         together,
         ends,
