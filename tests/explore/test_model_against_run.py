@@ -11,8 +11,8 @@ from pipeline_oracle import fronts_of, limits_of
 from random_pipelines import BOOL, INT, NAME, Draw, World, random_world
 
 from streamtight.errors import PipelineError
+from streamtight.method.explore.build import ENDS, RESETS, model_of
 from streamtight.method.explore.build import World as Built
-from streamtight.method.explore.build import model_of
 from streamtight.program.model import Model, evaluate
 from streamtight.program.pipeline import Front, Pipeline
 from streamtight.program.processor import NOTHING
