@@ -63,6 +63,7 @@ _PAGE = """<!doctype html>
   body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
   section {{ border-left: 6px solid; padding: 0.2rem 1rem; margin: 1rem 0; }}
   pre {{ white-space: pre-wrap; background: #8881; padding: 0.8rem; }}
+  figure {{ margin: 0; overflow-x: auto; }}
   .HOLDS {{ border-color: #2a7; }} .FAILS {{ border-color: #c33; }} .UNDECIDED {{ border-color: #c92; }}
 </style>
 <h1>{title}</h1>
@@ -96,6 +97,8 @@ def _section(verdict: Verdict) -> str:
         parts.append(f"<p>{html.escape(verdict.reason)}</p>")
     if verdict.counterexample:
         parts.append(f"<pre>{html.escape(verdict.counterexample.story())}</pre>")
+        if verdict.counterexample.picture:  # our own SVG, in which texts are escaped
+            parts.append(f"<figure>{verdict.counterexample.picture}</figure>")
     if verdict.cost:
         spent = ", ".join(f"{name} {amount:.3g}" for name, amount in verdict.cost.items())
         parts.append(f"<p><small>{html.escape(spent)}</small></p>")
