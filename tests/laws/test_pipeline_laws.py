@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import streamtight as tight
 from streamtight import pipes
-from streamtight.errors import PipelineError
 from streamtight.program.limits import Limits, modulo
 
 sys.path.append(str(Path(__file__).parents[1] / "explore"))
@@ -83,13 +82,9 @@ def test_section_2_fronts_are_taken_when_each_input_has_an_event(pushes):
 
 
 def drawn(seed):
-    """A random pipeline of one input and one output, or nothing if what was drawn cannot be."""
+    """A random pipeline of one input and one output."""
     rng = random.Random(seed)
-    draw = Draw(rng, modulo(3))
-    try:
-        pipeline, _ = draw.pipeline_of((rng.choice((INT, BOOL)),), 2, 1)
-    except PipelineError:
-        return None
+    pipeline, _ = Draw(rng, modulo(3)).pipeline_of((rng.choice((INT, BOOL)),), 2, 1)
     return pipeline
 
 
@@ -104,8 +99,6 @@ def outputs(pipeline, events):
 @pytest.mark.parametrize("seed", range(150))
 def test_section_2_processors_are_monotone_a_longer_stream_gives_a_longer_one(seed):
     pipeline = drawn(seed)
-    if pipeline is None:
-        return
     kind = next(iter(pipeline.inputs.values()))
     rng = random.Random(seed)
     events = [rng.randrange(3) if kind is int else rng.random() < 0.5 for _ in range(10)]
@@ -122,15 +115,18 @@ def test_section_2_processors_are_monotone_a_longer_stream_gives_a_longer_one(se
 
 @pytest.mark.parametrize("seed", range(40))
 def test_section_4_1_stepwise_equivalence_is_stricter_than_sequence_equivalence(seed):
-    left, right = drawn(seed), drawn(seed + 1000)
-    if left is None or right is None or list(left.inputs.values()) != list(right.inputs.values()):
-        return
-    options = {"domain": modulo(3), "queue": 2, "states": 20_000, "seconds": 5}
+    left = drawn(seed)
+    others = [
+        tight.Pipeline.wired("in -> p -> g -> out", takes=left.inputs, p=pipes.Passthrough(), g=left),
+        tight.Pipeline.wired("in -> g -> i -> out", takes=left.inputs, g=left, i=pipes.Trim(seed % 2)),
+    ]
+    options = {"domain": modulo(3), "queue": 2, "states": 2_000, "seconds": 1}
 
-    steps = tight.explore(left, tight.same_steps(right), **options)
-    sequence = tight.explore(left, tight.same_sequence(right), **options)
+    for right in others:
+        steps = tight.explore(left, tight.same_steps(right), **options)
+        sequence = tight.explore(left, tight.same_sequence(right), **options)
 
-    assert not (steps.holds and sequence.fails)
+        assert not (steps.holds and sequence.fails)
 
 
 def test_section_4_2_a_queue_that_is_never_full_can_have_one_place_less():

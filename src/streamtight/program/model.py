@@ -166,7 +166,7 @@ class Table:
 
 
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "equal": "=", "less": "<", "at_most": "<="}
-_FUNCTIONS: dict[str, Callable[..., Value]] = {
+FUNCTIONS: dict[str, Callable[..., Value]] = {
     "not": lambda a: not a,
     "and": lambda *parts: all(parts),
     "or": lambda *parts: any(parts),
@@ -179,6 +179,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "divide": lambda a, b: a // b if b else 0,
     "modulo": lambda a, b: a % b if b else 0,
 }
+"""What the operations of terms give, of plain values."""
 
 
 class Terms:
@@ -333,7 +334,7 @@ class Terms:
 
     def _arithmetic(self, op: str, a: Term, b: Term, domain: Range) -> Term:
         if a.is_constant and b.is_constant:
-            return self.constant(_FUNCTIONS[op](a.value, b.value))
+            return self.constant(FUNCTIONS[op](a.value, b.value))
         return self._make(op, (a, b), None, domain)
 
     def fit(self, a: Term, integers: Integers) -> Term:
@@ -412,7 +413,7 @@ def evaluate(term: Term, values: Mapping[str, Value]) -> Value:
         if not evaluate(when, values):
             return term.value.default
         return term.value(*(evaluate(each, values) for each in arguments))
-    return _FUNCTIONS[term.op](*(evaluate(each, values) for each in term.arguments))
+    return FUNCTIONS[term.op](*(evaluate(each, values) for each in term.arguments))
 
 
 def parts_of(roots: Iterable[Term]) -> list[Term]:

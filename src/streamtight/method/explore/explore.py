@@ -14,9 +14,9 @@ after 5 pushes, the queue C.1 holds 3 events, as many as it can
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from streamtight.errors import PipelineError
 from streamtight.method.explore.build import ENDED, World, model_of
@@ -44,7 +44,7 @@ from streamtight.method.explore.tell import (
 )
 from streamtight.method.explore.terms import bad_and_happened, carried
 from streamtight.method.explore.world import Property, exactly, only_output, prepared
-from streamtight.program.limits import Full, Integers, Limits
+from streamtight.program.limits import Integers, Limits
 from streamtight.program.model import Model, Term
 from streamtight.program.pipeline import Front, Pipeline
 from streamtight.program.watched import Watched
@@ -70,41 +70,22 @@ def explore_pipeline(
     program: Pipeline | Watched,
     claim: Any,
     *,
-    queue: int | Mapping[str, int] = 3,
-    domain: int | Integers = 4,
-    inputs: Mapping[str, Sequence[Any]] | None = None,
-    full: Full = "stop",
-    pauses: bool = False,
-    together: bool = False,
-    ends: bool = False,
-    resets: bool = False,
-    leaks: bool | str | Sequence[str] = False,
     states: int = 1_000_000,
     seconds: float = 60.0,
-    engine: Literal["auto", "symbols", "search", "sat"] = "auto",
+    engine: str = "auto",
     told: Callable[[int], None] | None = None,
+    **options: Any,
 ) -> Verdict:
     """Does the claim hold of this pipeline, whatever comes in? The options are those of `tight.explore`."""
     if engine not in ("auto", "symbols", "search", "sat"):
         raise PipelineError("engine=...", needed="auto, symbols, search or sat", came=repr(engine), hint="'auto'")
-    pipeline, asked, meant, world = prepared(
-        program,
-        claim,
-        queue=queue,
-        domain=domain,
-        inputs=inputs,
-        full=full,
-        pauses=pauses,
-        together=together,
-        ends=ends,
-        resets=resets,
-        leaks=leaks,
-    )
+    pipeline, asked, meant, world = prepared(program, claim, **options)
+    is_stand_in = not isinstance(options.get("domain"), Integers)
     engines = ("symbols", "search", "sat") if engine == "auto" else (engine,)
     limit = Limit(states, seconds, told, engines)
     if isinstance(meant, Stays):
-        return explore_query(asked, meant, world if isinstance(domain, Integers) else exactly(asked, world), limit)
-    return _Question(pipeline, asked, meant, world, not isinstance(domain, Integers), limit).verdict()
+        return explore_query(asked, meant, exactly(asked, world) if is_stand_in else world, limit)
+    return _Question(pipeline, asked, meant, world, is_stand_in, limit).verdict()
 
 
 @dataclass

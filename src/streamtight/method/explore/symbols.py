@@ -25,11 +25,11 @@ only gets coarser, so the search ends. Global value numbering does the same for 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamtight.program.model import Bools, Choice, Model, Range, Term, Value, parts_of
+from streamtight.program.model import FUNCTIONS, Bools, Choice, Model, Range, Term, Value, parts_of
 
 MOST_STATES = 20_000
 """States of counts; a pipeline with more is left to other engines."""
@@ -237,7 +237,7 @@ def _plain(term: Term, arguments: list[Any]) -> Any:
     if term.op == "wrap":
         # In the numbers that wrap and in those that do not, a constant beyond the domain is another one.
         return arguments[0] if arguments[0] in term.value else _symbol(("wrap", arguments[0]))
-    return _PLAIN[term.op](*arguments)
+    return FUNCTIONS[term.op](*arguments)
 
 
 def _sum(value: Any) -> Polynomial:
@@ -259,18 +259,3 @@ def _collected(parts: Sequence[tuple[tuple[Hashable, ...], int]]) -> Any:
     (part, count), *others = kept.items()
     is_plain = not others and count == 1 and len(part) == 1 and not part[0][0]  # type: ignore[index]
     return _Symbol(tuple(sorted(kept.items(), key=repr)), is_raw=not is_plain)
-
-
-_PLAIN: dict[str, Callable[..., Any]] = {
-    "not": lambda a: not a,
-    "and": lambda *parts: all(parts),
-    "or": lambda *parts: any(parts),
-    "equal": lambda a, b: a == b,
-    "less": lambda a, b: a < b,
-    "at_most": lambda a, b: a <= b,
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "divide": lambda a, b: a // b if b else 0,
-    "modulo": lambda a, b: a % b if b else 0,
-}
