@@ -7,6 +7,7 @@ of its budget, a SAT solver is asked. Claims about runs are judged on the graph 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -81,10 +82,18 @@ class Limit:
     seconds: float = 60.0
     told: Callable[[int], None] | None = None
     engines: tuple[str, ...] = ("symbols", "search", "sat")
+    _end: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._end = time.monotonic() + self.seconds
+
+    def left(self, part: float = 1.0) -> float:
+        """The seconds that are left, or so much of all as a part; never quite none, so that there is an answer."""
+        return max(min(self.seconds * part, self._end - time.monotonic()), 0.01 * self.seconds)
 
     def budget(self, part: float = 1.0) -> Budget:
         """The budget of one search."""
-        return Budget(self.states, self.seconds * part, self.told)
+        return Budget(self.states, self.left(part), self.told)
 
 
 # -- claims about single steps ---------------------------------------------------------------------------------------
@@ -186,7 +195,7 @@ def _by_sat(model: Model, bad: Term, wrapped: Term, found: Exhausted, limit: Lim
     from streamtight.solver.sat import Safe, Unsafe, search
 
     try:
-        answer = search(model, bad, seconds=limit.seconds / 2)
+        answer = search(model, bad, seconds=limit.left())
     except UnsupportedError as error:
         return Answer(Outcome.UNDECIDED, "search", reason=f"{reached}; {error.came}", cost=cost)
     if isinstance(answer, Unsafe):
@@ -196,7 +205,7 @@ def _by_sat(model: Model, bad: Term, wrapped: Term, found: Exhausted, limit: Lim
         stopping = [stop for stop in model.stops if stop.when is not model.terms.false]
         if stopping:
             stops = search(
-                without_stops(model), model.terms.or_(*(stop.when for stop in stopping)), seconds=limit.seconds / 2
+                without_stops(model), model.terms.or_(*(stop.when for stop in stopping)), seconds=limit.left()
             )
             if not isinstance(stops, Safe):
                 path = list(stops.choices) if isinstance(stops, Unsafe) else []

@@ -49,7 +49,7 @@ class Budget:
         if self.told is not None:
             self.told(states)
         if time.monotonic() > self._end:
-            return f"{self.seconds:g} seconds"
+            return f"{self.seconds:.1f} seconds".replace(".0 ", " ")
         return f"{self._memory / 2**20:,.0f} MB of memory" if used_memory() > self._memory else None
 
 
