@@ -310,3 +310,18 @@ def test_states_that_vanish_by_themselves_are_refused():
 def test_a_wrong_question_about_code_says_what_is_needed(program, options, message):
     with pytest.raises(PipelineError, match=message):
         tight.explore(program, tight.live(), **options)
+
+
+def test_comparisons_of_outputs_are_refused_since_there_may_be_several():
+    for claim in ('G !(output = "a")', "AG output = 1", tight.always(tight.pipe("output") != "a")):
+        with pytest.raises(FormulaError, match="a function of a step"):
+            tight.explore(dedup(2), claim)
+
+
+def test_a_machine_and_its_steps_are_checked():
+    with pytest.raises(PipelineError, match="a function that gives the first state"):
+        tight.Machine("m", ("a",), 0, lambda state, event: (state, []))
+    with pytest.raises(PipelineError, match="the state after it, and a list of what comes out"):
+        tight.explore(tight.Machine("m", ("a",), lambda: 0, lambda state, event: state), tight.live())
+    with pytest.raises(FormulaError, match="a formula, live"):
+        tight.explore(dedup(2), lambda at: True)

@@ -75,14 +75,30 @@ class Machine:
         given = self.events[number] if number < len(self.events) else self.inputs[number]
         return given if isinstance(given, Event) else None
 
+    def __post_init__(self) -> None:
+        if not callable(self.start) or not callable(self.step) or not self.inputs:
+            raise PipelineError(
+                f"Machine({self.name!r}, ...)",
+                needed="inputs, a function that gives the first state, and one of a state and an input",
+                came=f"{self.inputs!r}, {self.start!r}, {self.step!r}",
+                hint="Machine('dedup', ('a', 'b'), set, lambda state, event: (state | {event}, [event]))",
+            )
+
     def first(self) -> Held:
         """The state before the first input."""
         return Held(self.start())
 
     def stepped(self, held: Held, given: Any) -> tuple[Held, tuple[Any, ...]]:
         """The state after an input, and what came out."""
-        state, outputs = self.step(copy.deepcopy(held.value), copy.deepcopy(given))
-        return Held(state), tuple(outputs)
+        after = self.step(copy.deepcopy(held.value), copy.deepcopy(given))
+        if not isinstance(after, tuple) or len(after) != 2 or isinstance(after[1], (str, bytes)):
+            raise PipelineError(
+                f"{self.name}: a step with {self.shown(given)}",
+                needed="the state after it, and a list of what comes out",
+                came=repr(after),
+                hint="return state, [output]",
+            )
+        return Held(after[0]), tuple(after[1])
 
 
 def fork_join_machine(program: ForkJoin, inputs: Sequence[Any]) -> Machine:

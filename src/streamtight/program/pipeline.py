@@ -474,7 +474,7 @@ class Pipeline:
         return self.picture()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Front:
     """What one push brings: an event or NOTHING for each input; and whether streams end, events leak, all resets.
 
@@ -485,6 +485,12 @@ class Front:
     leaks: frozenset[str] = frozenset()
     ends: bool = False
     resets: bool = False
+
+    def __repr__(self) -> str:
+        parts = [repr(self.events)]
+        parts += [f"leaks=frozenset({sorted(self.leaks)!r})"] if self.leaks else []
+        parts += [f"{name}=True" for name in ("ends", "resets") if getattr(self, name)]
+        return f"Front({', '.join(parts)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -773,10 +779,24 @@ def _ports(pipeline: Pipeline, port: Port) -> str:
 
 
 def _domain(given: Domain, where: str) -> Domain:
-    if given in (int, bool, object):
+    if isinstance(given, type) and given in (int, bool, object):
         return given
     if isinstance(given, (list, tuple, set, frozenset, range)) and given:
-        return tuple(dict.fromkeys(sorted(given, key=repr) if isinstance(given, (set, frozenset)) else given))
+        return distinct(sorted(given, key=repr) if isinstance(given, (set, frozenset)) else given, where)
     raise PipelineError(
         where, needed="int, bool, object, or a list of values", came=repr(given), hint="takes={'in': int}"
     )
+
+
+def distinct(values: Iterable[Value], where: str) -> tuple[Value, ...]:
+    """These values, each once. Those that could not be told apart, or not from themselves, are refused."""
+    known: dict[Value, Value] = {}
+    for value in values:
+        try:
+            first = known.setdefault(value, value)
+        except TypeError:
+            raise PipelineError(where, needed="values that have a hash", came=repr(value), hint="('a', 1)") from None
+        if type(first) is not type(value) or repr(first) != repr(value) or value != value:
+            came = f"{first!r} and {value!r}" if first is not value else repr(value)
+            raise PipelineError(where, needed="values that Python tells apart", came=came, hint="names instead")
+    return tuple(known)

@@ -51,9 +51,9 @@ def explore(
     For a pipeline, or a system that a pipeline watches:
 
     queue     how many events a queue holds: for all, or for each by its name
-    domain    which whole numbers there are. A number n stands for 0 to n - 1, calculated with modulo n; the verdict
-              says if that mattered. `whole(low, high)`: a run that leaves them is not followed. `modulo(n)`: they are
-              meant so
+    domain    which whole numbers there are. A number n: 0 to n - 1 come in and stand for all, and no verdict rests on
+              what larger ones would do. `whole(low, high)`: these, and a run that leaves them is not followed.
+              `modulo(n)`: 0 to n - 1, which wrap around
     inputs    the values that come on an input, where not all are meant
     full      what happens if an event comes to a full queue: the run is not followed ("stop"), or it is lost ("drop")
     pauses    a push may bring nothing at all. Otherwise it brings an event on one input at least

@@ -43,12 +43,12 @@ from streamtight.method.explore.tell import (
     values_of,
 )
 from streamtight.method.explore.terms import bad_and_happened, carried
-from streamtight.method.explore.world import Property, exactly, only_output, prepared
+from streamtight.method.explore.world import Property, exactly, named_numbers, only_output, prepared
 from streamtight.program.limits import Integers, Limits
 from streamtight.program.model import Model, Term
 from streamtight.program.pipeline import Front, Pipeline
 from streamtight.program.watched import Watched
-from streamtight.properties.branching import Branching
+from streamtight.properties.branching import Branching, Denied, Joined, Path
 from streamtight.properties.claims import (
     Approximates,
     Claim,
@@ -81,11 +81,22 @@ def explore_pipeline(
         raise PipelineError("engine=...", needed="auto, symbols, search or sat", came=repr(engine), hint="'auto'")
     pipeline, asked, meant, world = prepared(program, claim, **options)
     is_stand_in = not isinstance(options.get("domain"), Integers)
+    some = world.limits.integers
+    more = tuple(
+        name for name, kind in asked.inputs.items() if is_stand_in and kind is int and name not in world.inputs
+    )
+    numbers = "" if some is None else f"{some.low}..{some.high}"
+    # Numbers of the pipeline that the domain does not have cannot wrap around in it: they get room.
+    has_room = is_stand_in and any(
+        world.limits.integers is None or number not in world.limits.integers for number in named_numbers(asked, world)
+    )
+    if has_room:
+        world, is_stand_in = exactly(asked, world), False
     engines = ("symbols", "search", "sat") if engine == "auto" else (engine,)
     limit = Limit(states, seconds, told, engines)
     if isinstance(meant, Stays):
         return explore_query(asked, meant, exactly(asked, world) if is_stand_in else world, limit)
-    return _Question(pipeline, asked, meant, world, is_stand_in, limit).verdict()
+    return _Question(pipeline, asked, meant, world, is_stand_in, limit, has_room, more, numbers).verdict()
 
 
 @dataclass
@@ -98,20 +109,35 @@ class _Question:
     is_stand_in: bool
     """Whether the numbers stand for all whole numbers, so that wrapping around is an artefact."""
     limit: Limit
+    has_room: bool = False
+    """Whether the numbers may go further than the user has said."""
+    stands_for_more: tuple[str, ...] = ()
+    """The inputs on which other numbers may come than those that are tried."""
+    some_numbers: str = ""
+    """Those that are tried."""
     relevant: set[str] = field(default_factory=set)
     """The boxes and inputs whose values matter."""
 
     def verdict(self) -> Verdict:
         started = time.perf_counter()
-        asked = self.asked
-        answer = self.answer(asked, self.world)
-        world, assumptions = self.world, list(self.assumed())
+        asked, world, assumptions = self.asked, self.world, list(self.assumed())
+        answer = self.answer(asked, world)
+        if self.has_room and isinstance(self.claim, NeverStops) and answer.fails and not self.is_broken(asked, answer):
+            # That a number leaves the room that it was given here is nothing that the pipeline does wrong.
+            where = f"a number leaves {world.limits.integers} at push {len(answer.path)}"
+            reason = f"{where}, and what comes then was not followed. Try: domain=tight.whole(low, high)"
+            answer = replace(answer, outcome=Outcome.UNDECIDED, reason=reason)
         if self.is_stand_in and answer.outcome is not Outcome.UNDECIDED and not answer.every_number:
             answer, world = self.without_wrapping(asked, answer)
         elif answer.wraps or (
             answer.outcome is Outcome.FAILS and answer.may_wrap and not self.is_broken(asked, answer)
         ):
             assumptions.append(f"whole numbers wrap around at {world.limits.integers.size}, as they do here")  # type: ignore[union-attr]
+        others = [name for name in self.stands_for_more if name in self.relevant]
+        if answer.fails and others and _asks_for_some_run(self.claim):
+            tried = f"no run does it with {self.some_numbers} on {' and '.join(others)}; with other numbers one may"
+            reason = f"{tried}. Try: inputs={{{others[0]!r}: [...]}}, the numbers that matter"
+            answer = replace(answer, outcome=Outcome.UNDECIDED, reason=reason)
         verdict = self.told(asked, answer, world, assumptions)
         return replace(verdict, cost={**answer.cost, "seconds": time.perf_counter() - started})
 
@@ -340,10 +366,32 @@ class _Question:
         if world.together and several:
             said.append("events come on all inputs together")
         if not world.pauses and world.watched is None:
-            said.append("every push brings an event" + (" on some input" if several and not world.together else ""))
+            rare = [what for what, may in (("ends", world.ends), ("starts anew", world.resets)) if may]
+            unless = f", unless the stream {' or '.join(rare)}" if rare else ""
+            said.append(
+                f"every push brings an event{' on some input' if several and not world.together else ''}{unless}"
+            )
+        if world.leaks:
+            said.append(f"events may be lost before {', '.join(world.leaks)}")
+        if isinstance(self.claim, Formula) and not self.claim.has_future:
+            said.append("only the first push is asked about")
         if world.limits.full == "drop" and _has_queues(self.asked):
             said.append("a full queue drops what comes")
         return said
+
+
+def _asks_for_some_run(claim: Property) -> bool:
+    """Whether a claim breaks because there is no run of some sort, so that other inputs might bring one."""
+    match claim:
+        case Live(within=None):
+            return True
+        case Denied():
+            return True  # of what all runs do: that some run does not
+        case Path(runs="E"):
+            return True
+        case Path() | Joined():
+            return any(map(_asks_for_some_run, claim.parts))
+    return False
 
 
 def _sizes(limits: Limits) -> str:

@@ -29,7 +29,7 @@ from streamtight.method.explore.search import Exhausted, Graph, Reached, backwar
 from streamtight.program.letter import INPUT, OUTPUT, Letter
 from streamtight.program.machine import Held, Machine, look
 from streamtight.properties.automaton import automaton, is_safe
-from streamtight.properties.branching import Branching, formula_of_text
+from streamtight.properties.branching import Branching, Comparison, formula_of_text
 from streamtight.properties.claims import Claim, Live, NeverStops
 from streamtight.properties.temporal import (
     FALSE,
@@ -69,8 +69,6 @@ def _meant(claim: Any) -> Claim | Formula | Branching:
         return always(eventually(OUTPUT, within=claim.within))
     if isinstance(claim, (Live, NeverStops, Formula, Branching)):
         return claim
-    if callable(claim):
-        return now(claim)
     raise FormulaError(
         "explore(program, claim)",
         needed="a formula, live() or never_stops()",
@@ -173,6 +171,13 @@ class _GivesFormula(Exception):
 
 
 def _test(atom: Now) -> Any:
+    if isinstance(atom.test, Comparison):
+        raise FormulaError(
+            repr(atom),
+            needed="a function of a step, since there may be several outputs",
+            came="a comparison with a pipe",
+            hint="now(lambda at: 'boom' in at.output)",
+        )
     if isinstance(atom.test, Contains):
         name = atom.test.name
         if name not in (INPUT, OUTPUT):
@@ -421,7 +426,7 @@ def _evaluated(formula: Formula, rows: Sequence[Any]) -> bool | None:
 
 def _named_tests(formula: Formula) -> Formula:
     """The formula with `input` and `output` as tests of letters."""
-    if isinstance(formula, Now) and isinstance(formula.test, Contains):
+    if isinstance(formula, Now) and isinstance(formula.test, (Contains, Comparison)):
         return now(_test(formula), name=formula.name)
     return formula._rebuilt([_named_tests(part) for part in formula.parts]) if formula.parts else formula
 

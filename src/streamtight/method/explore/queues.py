@@ -35,12 +35,14 @@ class QueueSizes:
     sizes      for each queue the smallest size that is enough; None if none is known to be
     grows      for queues that grow for ever: by how many events with how many pushes, and after which push
     reason     why sizes are not known, or hold only as far as was looked
+    at_least   for queues of which no size is known: how long they were seen
     shows      for each queue, a shortest run after which so many events wait
     """
 
     sizes: Mapping[str, int | None]
     grows: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
     reason: str = ""
+    at_least: Mapping[str, int] = field(default_factory=dict)
     shows: Mapping[str, Sequence[Front]] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
@@ -52,7 +54,8 @@ class QueueSizes:
                 every = "every push" if pushes == 1 else f"every {pushes} pushes"
                 told = f"no size is enough: it grows by {by} with {every}, after push {after}"
             else:
-                told = "not known" if size is None else str(size)
+                seen = f", at least {self.at_least[name]}" if name in self.at_least else ""
+                told = f"not known{seen}" if size is None else str(size)
             lines.append(f"{name:{width}}  {told}")
         return "\n".join([*lines, *([f"({self.reason})"] if self.reason else [])]) or "no queues"
 
@@ -102,7 +105,8 @@ def _searched(
 ) -> QueueSizes:
     terms = model.terms
     grows: dict[str, tuple[int, int, int]] = {}
-    reason, has_stopped = "", False
+    reason, cut_off = "", []
+    at_least: dict[str, int] = {}
     for name, queue in model.queues.items():
         size = 0
         while True:
@@ -119,19 +123,24 @@ def _searched(
                 if pumped is not None and _seen_to_grow(pipeline, shows[name], name, pumped):
                     grows[name] = pumped
                 else:
+                    at_least[name] = size
                     reason = reason or f"{name} comes to {size} events, and was not followed further"
             elif isinstance(found, Exhausted):
                 reason = reason or f"{found.spent} were used up"
             elif isinstance(found, Complete):
                 sizes[name] = size
-                has_stopped |= found.stopped is not None
+                cut_off += [name] if found.stopped is not None else []
             break
     if grows and len(grows) < len(sizes):
         also = f"the other sizes hold as long as {', '.join(grows)} has at most {world.limits.queue} events"
         reason = f"{reason}; {also}" if reason else also
-    elif has_stopped and not reason:
-        reason = "runs in which a function raises or a number leaves its domain were not followed further"
-    return QueueSizes(sizes, grows, reason, shows)
+    elif cut_off and not reason:
+        reason = "runs in which a number leaves its domain were not followed further"
+    if any(size is None and name not in grows for name, size in sizes.items()):
+        # Where a run was cut off at a queue of which nothing is known, the others may have grown later.
+        at_least |= {name: size for name, size in sizes.items() if name in cut_off and size is not None}
+        sizes |= dict.fromkeys(cut_off)
+    return QueueSizes(sizes, grows, reason, at_least, shows)
 
 
 def _length(system: System, found: Reached, name: str) -> int:

@@ -53,6 +53,11 @@ class Budget:
         return f"{self._memory / 2**20:,.0f} MB of memory" if used_memory() > self._memory else None
 
 
+def how_often(system: Any) -> int:
+    """After how many states the budget is looked at: some thousand steps, or a few of the user's own code."""
+    return max(1, 4096 // max(1, len(getattr(system, "choices", range(512)))))
+
+
 def used_memory() -> float:
     """The most bytes that this process has used."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -122,7 +127,7 @@ def invariant(system: Any, *, bad: int, budget: Budget) -> Reached | Complete | 
     parents: Parents = {system.first: None}
     layer, depth, seen = [system.first], 0, 0
     stopped: list[int] | None = None
-    steps = system.steps
+    steps, often = system.steps, how_often(system)
     while layer:
         following = []
         for place, state in enumerate(layer):
@@ -138,7 +143,7 @@ def invariant(system: Any, *, bad: int, budget: Budget) -> Reached | Complete | 
                     if after not in parents:
                         parents[after] = (state, choice)
                         following.append(after)
-            if not place & 255 and (spent := budget.spent(len(parents))):
+            if not place % often and (spent := budget.spent(len(parents))):
                 return Exhausted(spent, len(parents), depth, stopped, seen)
         layer = following
         depth += bool(layer)
@@ -179,7 +184,7 @@ def graph(system: Any, *, budget: Budget, mask: int = -1) -> Graph | Exhausted:
     from_state: list[list[int]] = []
     chosen: list[list[int]] = []
     stops: list[bool] = []
-    place = 0
+    place, often = 0, how_often(system)
     while place < len(states):
         mine: dict[int, int] = {}
         is_stopping = False
@@ -201,7 +206,7 @@ def graph(system: Any, *, budget: Budget, mask: int = -1) -> Graph | Exhausted:
         from_state.append(list(mine))
         chosen.append(list(mine.values()))
         stops.append(is_stopping)
-        if not place & 255 and (spent := budget.spent(len(states))):
+        if not place % often and (spent := budget.spent(len(states))):
             return Exhausted(spent, len(states), layer[place])
         place += 1
     return Graph(nodes, from_state, chosen, stops, layer)

@@ -8,9 +8,10 @@ from typing import Any
 
 from streamtight.errors import FormulaError, PipelineError
 from streamtight.method.explore.build import World
+from streamtight.method.explore.relevance import boxes_in
 from streamtight.program.limits import Full, Integers, Limits, modulo
-from streamtight.program.pipeline import Pipeline, beside
-from streamtight.program.processor import Apply, Group, Slice, Window, same_event
+from streamtight.program.pipeline import Pipeline, beside, distinct
+from streamtight.program.processor import Apply, Cumulate, Group, Insert, Slice, TurnInto, Window, same_event
 from streamtight.program.watched import Watched
 from streamtight.properties.branching import Branching, formula_of_text
 from streamtight.properties.claims import Approximates, Claim, SameSequence, SameSteps
@@ -18,6 +19,10 @@ from streamtight.properties.parse import parse
 from streamtight.properties.temporal import Formula, now
 
 Property = Claim | Formula | Branching
+MOST_PLACES = 5_000
+"""Of a queue: each is a variable of the model."""
+ROOM = 128
+"""How far numbers may go that are calculated from those that come in, where these stand for all."""
 
 
 def prepared(
@@ -53,11 +58,11 @@ def prepared(
         _listed(asked, inputs),
         program if isinstance(program, Watched) else None,
     )
-    if world.watched is not None and (inputs or resets or ends or pauses):
+    if world.watched is not None and (inputs or resets or ends or pauses or leaks):
         raise PipelineError(
             repr(program),
             needed="a system that alone says what comes",
-            came="inputs=, ends=, resets= or pauses=",
+            came="inputs=, ends=, resets=, pauses= or leaks=",
             hint="the same in the system",
         )
     return pipeline, asked, meant, world
@@ -108,6 +113,9 @@ def _limits(asked: Pipeline, queue: int | Mapping[str, int], domain: int | Integ
             raise PipelineError(
                 f"queue={queue!r}", needed="numbers of events from 0", came=f"{name}: {size!r}", hint="queue=3"
             )
+    most = max((size for size in sizes.values()), default=0)
+    if most > MOST_PLACES:
+        raise PipelineError("queue=...", needed=f"at most {MOST_PLACES:,} places", came=f"{most:,}", hint="queue=64")
     if full not in ("stop", "drop"):
         raise PipelineError("full=...", needed="'stop' or 'drop'", came=repr(full), hint="full='drop'")
     integers = domain if isinstance(domain, Integers) else modulo(domain)
@@ -151,6 +159,8 @@ def _leaking(asked: Pipeline, leaks: bool | str | Sequence[str]) -> tuple[str, .
 
 
 def _listed(asked: Pipeline, inputs: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[Any, ...]]:
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise PipelineError("inputs=...", needed="a dict by names of inputs", came=repr(inputs), hint="{'in': [0, 1]}")
     listed = {}
     for name, values in (inputs or {}).items():
         where = f"inputs={{{name!r}: ...}}"
@@ -158,25 +168,35 @@ def _listed(asked: Pipeline, inputs: Mapping[str, Sequence[Any]] | None) -> dict
             raise PipelineError(
                 where, needed=f"inputs among {', '.join(asked.inputs)}", came=repr(name), hint="inputs={'in': [0, 1]}"
             )
-        try:
-            listed[name] = tuple(dict.fromkeys(values))
-        except TypeError:
-            raise PipelineError(
-                where, needed="a list of values that have a hash", came=repr(values), hint="[0, 1]"
-            ) from None
+        listed[name] = distinct(values, where)
         if not listed[name]:
             raise PipelineError(where, needed="one value or more", came="none", hint="[0, 1]")
-        if all(type(value) is int for value in values):
+        if all(type(value) is int for value in listed[name]):
             listed[name] = tuple(sorted(listed[name]))
     return listed
 
 
-def exactly(asked: Pipeline, world: World, *, room: int = 128) -> World:
+def exactly(asked: Pipeline, world: World, *, room: int = ROOM) -> World:
     """The same world, where the same numbers come in, and what is calculated from them has room, or stops the run."""
     narrow = world.limits.integers
     assert narrow is not None  # noqa: S101
     wide = replace(narrow, wraps=False)
     if room:
-        wide = replace(wide, low=min(-room, -4 * narrow.size), high=max(room - 1, 4 * narrow.size))
+        most = max(room, 4 * narrow.size, *(2 * abs(number) for number in named_numbers(asked, world)))
+        wide = replace(wide, low=-most, high=most - 1)
     come = {name: tuple(range(narrow.low, narrow.high + 1)) for name, kind in asked.inputs.items() if kind is int}
     return replace(world, limits=replace(world.limits, integers=wide), inputs={**come, **world.inputs})
+
+
+def named_numbers(asked: Pipeline, world: World) -> list[int]:
+    """The whole numbers that a pipeline, or who asks about it, names."""
+    values: list[Any] = [value for listed in world.inputs.values() for value in listed]
+    for box in boxes_in(asked):
+        match box:
+            case TurnInto():
+                values.append(box.value)
+            case Insert():
+                values += box.values
+            case Cumulate():
+                values.append(box.first)
+    return [value for value in values if type(value) is int]
