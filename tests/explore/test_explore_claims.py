@@ -654,12 +654,27 @@ def test_a_system_that_goes_round_shows_how():
 def test_that_no_tried_number_brings_an_event_out_is_no_proof_that_none_does():
     @tight.pipeline
     def large(amount: int):
-        return pipes.Filter()(amount, amount > 100)
+        return pipes.Filter()(amount, pipes.Apply(lambda x: x > 100)(amount))
 
     assert tight.explore(large, tight.live()).reason.startswith("no run does it with 0..3 on amount")
     assert tight.explore(large, "AG EF out").undecided
     assert tight.explore(large, tight.live(), inputs={"amount": [99, 100, 101]}).holds
     assert tight.explore(large, tight.live(), inputs={"amount": [99, 100]}).fails
+
+
+def test_numbers_near_those_that_a_pipeline_names_are_tried():
+    @tight.pipeline
+    def large(amount: int):
+        return amount > 100
+
+    @tight.pipeline
+    def never(amount: int):
+        return pipes.TurnInto(False)(amount)
+
+    verdict = tight.explore(large, tight.same_steps(never))
+
+    assert verdict.counterexample.explanation == "at push 1, large gives True and never gives False"
+    assert tight.explore(large, "AG EF out == TRUE").holds
 
 
 def test_a_pipeline_may_name_numbers_that_the_domain_does_not_have():

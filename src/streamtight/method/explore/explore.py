@@ -92,6 +92,7 @@ def explore_pipeline(
     )
     if has_room:
         world, is_stand_in = exactly(asked, world), False
+        numbers += " and those near the numbers that it names"
     engines = ("symbols", "search", "sat") if engine == "auto" else (engine,)
     limit = Limit(states, seconds, told, engines)
     if isinstance(meant, Stays):
@@ -147,6 +148,11 @@ class _Question:
         wrapped = wraps_that_matter(model, self.relevant)
         return replace(self.decided(asked, world, model, wrapped), may_wrap=wrapped is not model.terms.false)
 
+    @property
+    def given(self) -> dict[str, tuple[Any, ...]]:
+        """The values of inputs that the user has listed."""
+        return {name: each for name, each in self.world.inputs.items() if name not in self.stands_for_more}
+
     def decided(self, asked: Pipeline, world: World, model: Model, wrapped: Term) -> Answer:
         claim, outputs = self.claim, list(asked.outputs)
         match claim:
@@ -184,7 +190,7 @@ class _Question:
         chosen = integers if is_meant else EVERY_NUMBER
         try:
             # Of the values that the user lists, and not of those that `exactly` does: the proof is for all numbers.
-            every = replace(world, limits=replace(world.limits, integers=chosen), inputs=self.world.inputs)
+            every = replace(world, limits=replace(world.limits, integers=chosen), inputs=self.given)
             model = model_of(asked, every, keeps_wraps=True)
         except PipelineError:  # a function that is asked for each value wants few of them
             return None
@@ -353,7 +359,8 @@ class _Question:
                 parts = [f"of whole numbers {integers}"]
             else:
                 parts = ["of all values"]
-        parts += [f"where {name} is {_some(values)}" for name, values in self.world.inputs.items()]
+        shown = self.given if answer.every_number else self.world.inputs
+        parts += [f"where {name} is {_some(values)}" for name, values in shown.items()]
         if _has_queues(asked) and not answer.every_number:
             parts.append(f"with queues of {_sizes(world.limits)}")
         within = ", ".join(parts) or "of all values"

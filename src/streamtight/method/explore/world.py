@@ -177,14 +177,18 @@ def _listed(asked: Pipeline, inputs: Mapping[str, Sequence[Any]] | None) -> dict
 
 
 def exactly(asked: Pipeline, world: World, *, room: int = ROOM) -> World:
-    """The same world, where the same numbers come in, and what is calculated from them has room, or stops the run."""
+    """The same world, where what is calculated from the numbers that come in has room, or stops the run."""
     narrow = world.limits.integers
     assert narrow is not None  # noqa: S101
     wide = replace(narrow, wraps=False)
     if room:
-        most = max(room, 4 * narrow.size, *(2 * abs(number) for number in named_numbers(asked, world)))
+        most = max(room, 4 * narrow.size, *(2 * abs(number) + 2 for number in named_numbers(asked, world)))
         wide = replace(wide, low=-most, high=most - 1)
-    come = {name: tuple(range(narrow.low, narrow.high + 1)) for name, kind in asked.inputs.items() if kind is int}
+    # Numbers that the pipeline names are where it makes a difference, so those beside them come as well.
+    beyond = [number for number in named_numbers(asked, replace(world, inputs={})) if number not in narrow]
+    near = {number + step for number in beyond for step in (-1, 0, 1)} if room else set()
+    numbers = tuple(sorted({*range(narrow.low, narrow.high + 1), *near}))
+    come = {name: numbers for name, kind in asked.inputs.items() if kind is int}
     return replace(world, limits=replace(world.limits, integers=wide), inputs={**come, **world.inputs})
 
 
