@@ -217,11 +217,6 @@ class Processor:
         """Whether something may come out at the end of the stream."""
         return False
 
-    @property
-    def label(self) -> str:
-        """What is written in its box."""
-        return str(self)
-
     def __call__(self, *pipes: Any, name: str | None = None) -> Any:
         """This box at the end of these pipes: its output pipe, or a tuple of them if it has several."""
         from streamtight.program.pipeline import attached

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from streamtight.errors import EncodingError, FormulaError, StreamtightError
@@ -77,20 +76,12 @@ def _meant(claim: Any) -> Claim | Formula | Branching:
     )
 
 
-@dataclass
-class _Raised:
-    """What the user's code raised, where a run stops."""
-
-    text: str
-
-
 class _System:
     """A machine that can be searched. Bits tell which tests a step passes."""
 
     def __init__(self, machine: Machine, tests: Sequence[Any]) -> None:
         self.machine, self.tests = machine, tests
         self.first: Any = machine.first()
-        self.errors: dict[tuple[Held, int], str] = {}
 
     def taken(self, held: Held) -> Iterator[tuple[int, Held, Letter | None]]:
         """Each input, the state after it, and the letter; no letter if the user's code raised."""
@@ -99,8 +90,7 @@ class _System:
                 after, outputs = self.machine.stepped(held, given)
             except StreamtightError:  # ours: the code cannot be explored
                 raise
-            except Exception as error:  # the border of user code: the run stops there
-                self.errors[held, number] = f"{type(error).__name__}: {error}"
+            except Exception:  # the border of user code: the run stops there; what was raised is told by `run`
                 yield number, held, None
                 continue
             yield number, after, letter_of(given, outputs)
@@ -220,7 +210,8 @@ class _Asked:
         system = _System(self.machine, ())
         found = invariant(system, bad=0, budget=self.limit.budget())
         if found.stopped is not None:  # type: ignore[union-attr]
-            return self.fails(found.stopped, [], "STOPS", "the code raises", found)  # type: ignore[union-attr]
+            raised = self.run(found.stopped)[-1][2]  # type: ignore[union-attr]
+            return self.fails(found.stopped, [], "STOPS", f"the code raises {raised}", found)  # type: ignore[union-attr]
         return self.exhausted(found) if isinstance(found, Exhausted) else self.holds(found.states)
 
     def progressing(self, formula: Formula) -> Verdict:
@@ -403,6 +394,8 @@ class _Asked:
             broken = _evaluated(self.claim, rows) is False
         elif isinstance(self.claim, Formula):
             broken = _evaluated(self.claim, rows) is not True
+        elif isinstance(self.claim, NeverStops):
+            broken = not isinstance(again[-1][2], Held)
         if not same:
             raise EncodingError(
                 self.text,
@@ -413,7 +406,7 @@ class _Asked:
         if not broken:
             raise EncodingError(
                 self.text,
-                needed="a run that breaks the formula",
+                needed="a run that breaks the claim",
                 came=f"one that does not: {[given for given, _, _ in rows]}",
                 hint="please report this; it is a bug in streamtight",
             )
