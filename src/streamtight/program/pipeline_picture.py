@@ -161,7 +161,7 @@ class _Drawing:
             title = f"{name}: {box}"
             if self._push is not None:
                 title += f", state {self._push.states[name]!r}"
-            nodes[name] = _Node(layer, name, [_cut(box.label), _cut(name)], title, box.inputs, box.outputs)
+            nodes[name] = _Node(layer, name, [_cut(str(box)), _cut(name)], title, box.inputs, box.outputs)
         last = 1 + max(node.layer for node in nodes.values())
         ends = {}
         for name in pipeline.outputs:
