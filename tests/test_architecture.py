@@ -18,7 +18,7 @@ SRC = ROOT / "src" / "streamtight"
 LAYERS = [
     ["errors"],
     ["stream"],
-    ["verdict"],
+    ["verdict", "findings"],
     ["program"],
     ["properties", "source", "solver"],
     ["method"],

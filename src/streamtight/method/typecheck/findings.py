@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamtight.findings import MEANINGS
 from streamtight.program.relation import Place
 from streamtight.verdict import Counterexample
 
@@ -51,134 +52,56 @@ class Rule:
     """Whether two runs can show it: what grows without bound, or is written twice after a failure, they cannot."""
 
 
-def _rule(severity: Severity, name: str, why: str, fix: str, *, runs_differ: bool = True) -> tuple[str, Rule]:
-    return name, Rule(name, severity, why, fix, runs_differ)
+def _rule(severity: Severity, name: str, fix: str, *, why: str = "", runs_differ: bool = True) -> tuple[str, Rule]:
+    return name, Rule(name, severity, why or MEANINGS[name], fix, runs_differ)
 
 
 _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 RULES: Mapping[str, Rule] = dict(
     [
-        _rule(
-            _ERROR,
-            "FIRST_VALUE",
-            "the rows of a group have no order, so any of its values may be taken",
-            "min_by or max_by a column without ties, or min or max",
-        ),
-        _rule(
-            _ERROR,
-            "LIST_ORDER",
-            "the rows of a group have no order, and neither has the list of them",
-            "sort_array or array_sort around it",
-        ),
+        _rule(_ERROR, "FIRST_VALUE", "min_by or max_by a column without ties, or min or max"),
+        _rule(_ERROR, "LIST_ORDER", "sort_array or array_sort around it"),
         _rule(
             _ERROR,
             "TEXT_ORDER",
-            "rows without an order are joined to one text",
             "sort_array before the text is joined, or WITHIN GROUP (ORDER BY ...) over a unique key",
         ),
-        _rule(
-            _ERROR,
-            "TIED_ORDER",
-            "rows can tie in this order, and which of them comes first is up to Spark",
-            "order by a unique key as well",
-        ),
-        _rule(_ERROR, "LIMIT_WITHOUT_ORDER", "which rows are kept is up to Spark", "orderBy a unique key first"),
-        _rule(
-            _ERROR,
-            "DUPLICATE_CHOICE",
-            "which of several rows with one key is kept is up to Spark",
-            "groupBy the key with min_by or max_by, or row_number over a total order",
-        ),
-        _rule(
-            _ERROR,
-            "RANDOM",
-            "random, and with a seed too a row gets another value in another partition",
-            "a hash of a key: xxhash64(key)",
-        ),
-        _rule(
-            _ERROR,
-            "SAMPLE",
-            "a random sample, which with a seed too depends on how rows are spread",
-            "where(pmod(xxhash64(key), 100) < 10)",
-        ),
-        _rule(
-            _ERROR,
-            "ROW_ID",
-            "tells how rows are spread over partitions or files, not what they are",
-            "a key that the rows have, or row_number over a total order",
-        ),
-        _rule(
-            _WARNING, "CLOCK", "the time of the run, another one in each", "give the time as a parameter or a column"
-        ),
-        _rule(
-            _ERROR,
-            "UDF_VARIES",
-            "a Python function that does not give the same for the same arguments",
-            "give the seed, the time or the id as an argument",
-        ),
-        _rule(
-            _ERROR,
-            "GROUP_FUNCTION_ORDER",
-            "a Python function of a group looks at the order of its rows, which is up to Spark",
-            "sort_values by a unique key first",
-        ),
-        _rule(
-            _ERROR,
-            "REDUCE_ORDER",
-            "the function merges rows in an order that is up to Spark, and gives another result in another order",
-            "a function that is associative and commutative",
-        ),
-        _rule(
-            _NOTE,
-            "FLOAT_SUM",
-            "the last digits of a floating sum depend on the order of its terms",
-            "cast to a decimal first, or compare with a tolerance",
-        ),
-        _rule(
-            _WARNING,
-            "APPROXIMATE",
-            "an approximation that depends on how rows are merged",
-            "an exact function, such as percentile",
-        ),
+        _rule(_ERROR, "TIED_ORDER", "order by a unique key as well"),
+        _rule(_ERROR, "LIMIT_WITHOUT_ORDER", "orderBy a unique key first"),
+        _rule(_ERROR, "DUPLICATE_CHOICE", "groupBy the key with min_by or max_by, or row_number over a total order"),
+        _rule(_ERROR, "RANDOM", "a hash of a key: xxhash64(key)"),
+        _rule(_ERROR, "SAMPLE", "where(pmod(xxhash64(key), 100) < 10)"),
+        _rule(_ERROR, "ROW_ID", "a key that the rows have, or row_number over a total order"),
+        _rule(_WARNING, "CLOCK", "give the time as a parameter or a column"),
+        _rule(_ERROR, "UDF_VARIES", "give the seed, the time or the id as an argument"),
+        _rule(_ERROR, "GROUP_FUNCTION_ORDER", "sort_values by a unique key first"),
+        _rule(_ERROR, "REDUCE_ORDER", "a function that is associative and commutative"),
+        _rule(_NOTE, "FLOAT_SUM", "cast to a decimal first, or compare with a tolerance"),
+        _rule(_WARNING, "APPROXIMATE", "an exact function, such as percentile"),
         _rule(
             _ERROR,
             "ORDER_LOST",
-            "gives= promises an order that is not kept here",
             "repartition by the key, or into one partition, and sortWithinPartitions at the end",
+            why="gives= promises an order that is not kept here",
         ),
-        _rule(
-            _ERROR,
-            "NO_WATERMARK",
-            "no watermark says when its state can be forgotten, so it grows for ever",
-            "withWatermark on the event time before it",
-            runs_differ=False,
-        ),
+        _rule(_ERROR, "NO_WATERMARK", "withWatermark on the event time before it", runs_differ=False),
         _rule(
             _ERROR,
             "UNBOUNDED_STATE",
-            "the watermark does not bound its state: the event time is not among the keys, or not in the condition",
             "group by a window of the event time, or bound the difference of the times in the join",
             runs_differ=False,
         ),
-        _rule(
-            _WARNING,
-            "SHARED_WATERMARK",
-            "Spark has one watermark for the whole query, so one stream decides what is late in the other",
-            "the same delay for both, or a query for each stream",
-            runs_differ=False,
-        ),
+        _rule(_WARNING, "SHARED_WATERMARK", "the same delay for both, or a query for each stream", runs_differ=False),
         _rule(
             _ERROR,
             "SINK_APPENDS_AGAIN",
-            "a batch that is replayed after a failure is appended a second time",
             "use the batch id: overwrite its partition, MERGE, or skip a batch that was written",
             runs_differ=False,
         ),
         _rule(
             _ERROR,
             "MODE_COUNTS_TWICE",
-            "each change sends a row again, to a sink that adds it to those it has",
             'outputMode("append") with a watermark, or a sink that replaces rows by their key',
             runs_differ=False,
         ),
