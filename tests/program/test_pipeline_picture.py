@@ -168,8 +168,8 @@ def test_long_queues_are_cut_and_told_in_full_in_the_title() -> None:
 def test_a_mark_shows_what_has_that_name(mark: str, count: int) -> None:
     push = at(figure_2a, 2, [3, 1])
 
-    assert picture(figure_2a, push, mark).count('class="pipeline-mark"') == count
-    assert picture(figure_2a, push).count('class="pipeline-mark"') == 0
+    assert picture(figure_2a, push, mark).count('class="tight-mark"') == count
+    assert picture(figure_2a, push).count('class="tight-mark"') == 0
 
 
 def test_a_mark_that_is_nowhere_is_refused_with_the_names() -> None:
@@ -181,14 +181,14 @@ def test_where_a_push_stopped_is_marked_and_told() -> None:
     *_, last = figure_2a.pushes([3, 1, 4, 1, 5], limits=Limits(queue=2))
     drawn = picture(figure_2a, last)
 
-    assert '<g class="pipeline-mark"><title>queue C.1: 4, 1</title>' in drawn
+    assert '<g class="tight-mark"><title>queue C.1: 4, 1</title>' in drawn
     assert texts(drawn)[-1] == "push 5 stops: an event comes to a queue of 2 that is full"
 
 
 def test_a_push_that_stopped_inside_a_group_marks_the_group() -> None:
     *_, last = compared.pushes([1, 2, 3], limits=Limits(queues={"q.a1.0": 0}))
 
-    assert '<g class="pipeline-mark"><title>q: chain' in picture(compared, last)
+    assert '<g class="tight-mark"><title>q: chain' in picture(compared, last)
 
 
 def test_an_event_that_leaks_is_crossed_out() -> None:

@@ -3,21 +3,21 @@
 Boxes stand in layers from the inputs on the left to the outputs on the right; pipes are lines from port to port, and a
 dot is where one leads to several inputs. With a push: a pipe that carried an event is bold and has its value, one that
 carried nothing is dashed, and what waits in a queue stands in cells before its port, the next one beside the port.
-Paper and ink go together, as the reader likes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 
 from streamtight.errors import PipelineError
 from streamtight.program.pipeline import Pipeline, Port, Push
 from streamtight.program.processor import NOTHING, Value
+from streamtight.stream import svg
+from streamtight.stream.svg import LETTER, SMALL
 
-LETTER, SMALL, LINE, MARGIN = 7.5, 6.5, 16, 8
-"""In pixels: the width of a letter and of a small one, the height of a line, around texts."""
+LINE, MARGIN = 16, 8
+"""In pixels: the height of a line, around texts."""
 CELL, ROW, GAP, STEM, HEAD = 18, 22, 46, 14, 10
 """The height of a cell, between boxes, between layers, of a line before it may branch, of the head of an arrow."""
 MOST_LETTERS, MOST_OF_VALUE, MOST_CELLS = 28, 12, 5
@@ -34,23 +34,7 @@ def picture(pipeline: Pipeline, push: Push | None = None, mark: str | None = Non
     drawing = _Drawing(pipeline, push, _marked(pipeline, push, mark))
     width, height = drawing.size
     told = f"pipeline {pipeline.name}: {len(pipeline.boxes)} boxes, {len(pipeline.feeds) + len(pipeline.outputs)} pipes"
-    label = _escaped(told if push is None else f"{told}, at push {push.number}")
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" role="img" aria-label="{label}" font-family="monospace" font-size="12">',
-            "<style>"
-            ".pipeline-ink { color: #1f2328; } .pipeline-paper { fill: #ffffff; } .pipeline-mark { color: #cf222e; } "
-            "@media (prefers-color-scheme: dark) { .pipeline-ink { color: #e6edf3; } "
-            ".pipeline-paper { fill: #0d1117; } .pipeline-mark { color: #ff7b72; } }"
-            "</style>",
-            f'<path class="pipeline-paper" d="M0 0H{width:g}V{height:g}H0Z"/>',
-            '<g class="pipeline-ink" fill="currentColor">',
-            *drawing.lines(),
-            "</g>",
-            "</svg>",
-        ]
-    )
+    return svg.frame(drawing.lines(), width, height, told if push is None else f"{told}, at push {push.number}")
 
 
 def _marked(pipeline: Pipeline, push: Push | None, mark: str | None) -> str | None:
@@ -266,7 +250,7 @@ class _Drawing:
                     yield from self._drawn_box(node)
                 yield from self._drawn_outputs(node)
         if self._caption:
-            yield f'<text x="{ROW}" y="{self.size[1] - MARGIN:g}">{_escaped(self._caption)}</text>'
+            yield svg.words(self._caption, ROW, self.size[1] - MARGIN)
 
     def _branch(self, node: _Node) -> float:
         return self._branches[node.layer]
@@ -275,7 +259,7 @@ class _Drawing:
         return f'<path{self._class(pipe)} d="{path}" fill="none" stroke="currentColor" {self._weight(pipe)}/>'
 
     def _class(self, name: str) -> str:
-        return ' class="pipeline-mark"' if name == self._mark else ""
+        return ' class="tight-mark"' if name == self._mark else ""
 
     def _weight(self, pipe: str) -> str:
         if pipe not in self._carried:
@@ -298,7 +282,7 @@ class _Drawing:
         yield self._line(link.pipe, f"{curve}H{last:g}")
         yield f'<path{self._class(link.pipe)} d="M{last:g} {link.end:g}l-{HEAD - 2} -4v8z"/>'
         if self._push is not None and link.ends in self._push.front.leaks:
-            yield f'<g class="pipeline-mark"><title>an event is lost here</title><path d="M{end - 6:g} {link.end - 6:g}'
+            yield f'<g class="tight-mark"><title>an event is lost here</title><path d="M{end - 6:g} {link.end - 6:g}'
             yield 'l12 12m0 -12l-12 12" fill="none" stroke="currentColor" stroke-width="2.5"/></g>'
         if cells is not None:
             yield from self._drawn_queue(link.ends, cells, last, link.end)
@@ -306,7 +290,7 @@ class _Drawing:
     def _drawn_queue(self, name: str, cells: Sequence[str], left: float, middle: float) -> Iterator[str]:
         waiting = self._push.queues[name] if self._push is not None else ()
         told = ", ".join(map(repr, waiting)) or "nothing"
-        yield f"<g{self._class(name)}><title>{_escaped(f'queue {name}: {told}')}</title>"
+        yield f"<g{self._class(name)}><title>{_title(f'queue {name}: {told}')}</title>"
         for text in cells:
             width = _cell_width(text)
             empty = "" if text else ' stroke-dasharray="2 2"'
@@ -315,12 +299,12 @@ class _Drawing:
                 f'fill-opacity="{0.16 if text else 0.02}" stroke="currentColor"{empty}/>'
             )
             if text:
-                yield _text(text, left + width / 2, middle + 4, size=10)
+                yield svg.words(text, left + width / 2, middle + 4, size=10, anchor="middle")
             left += width
         yield "</g>"
 
     def _drawn_box(self, node: _Node) -> Iterator[str]:
-        yield f"<g{self._class(node.name)}><title>{_escaped(node.title)}</title>"
+        yield f"<g{self._class(node.name)}><title>{_title(node.title)}</title>"
         yield (
             f'<rect x="{node.left:g}" y="{node.top:g}" width="{node.width:g}" height="{node.height:g}" '
             f'rx="{min(node.height / 2, 16) if node.is_end else 5:g}" fill-opacity="{0.04 if node.is_end else 0.12}" '
@@ -331,7 +315,8 @@ class _Drawing:
         for number, text in enumerate(node.texts):
             # The name of a box is small beside what it does; the value of an output is what one looks for.
             is_small = bool(number) and not node.is_end
-            yield _text(text, middle, baseline + LINE * number, size=10 if is_small else 12, bold=not is_small)
+            size = 10 if is_small else 12
+            yield svg.words(text, middle, baseline + LINE * number, size=size, bold=not is_small, anchor="middle")
         yield "</g>"
 
     def _drawn_outputs(self, node: _Node) -> Iterator[str]:
@@ -346,9 +331,10 @@ class _Drawing:
                 right = node.left + node.width
                 yield self._line(first.pipe, f"M{right:g} {first.begin:g}H{self._branch(node):g}")
                 if value := self._value(first.pipe):
-                    title = _escaped(f"{first.pipe}: {self._carried[first.pipe]!r}")
+                    title = _title(f"{first.pipe}: {self._carried[first.pipe]!r}")
                     yield f"<g{self._class(first.pipe)}><title>{title}</title>"
-                    yield _text(value, self._branch(node) - STEM / 2, first.begin - 5, bold=True, anchor="end") + "</g>"
+                    at = self._branch(node) - STEM / 2
+                    yield svg.words(value, at, first.begin - 5, bold=True, anchor="end") + "</g>"
             if len(links) > 1:
                 yield f'<circle{self._class(first.pipe)} cx="{self._branch(node):g}" cy="{first.begin:g}" r="3.5"/>'
 
@@ -432,16 +418,9 @@ def _cell_width(text: str) -> float:
     return max(SMALL * len(text) + 8, 16)
 
 
-def _text(text: str, x: float, y: float, *, size: int = 12, bold: bool = False, anchor: str = "middle") -> str:
-    sized = "" if size == 12 else f' font-size="{size}"'
-    weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{sized}{weight}>{_escaped(text)}</text>'
-
-
 def _cut(text: str, most: int = MOST_LETTERS) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return svg.cut(text, most)
 
 
-def _escaped(text: str) -> str:
-    # XML has no place for control characters, not even escaped ones.
-    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text))
+def _title(text: str) -> str:
+    return svg.escaped(svg.cut(text, svg.MOST_OF_TITLE))

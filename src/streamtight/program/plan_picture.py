@@ -1,20 +1,20 @@
 """Pictures of plans: SVG, which notebooks and browsers show.
 
-Leaves stand side by side, each worker above its children. Paper and ink go together, dark on light or light on dark as
-the reader likes it, so that the picture can be read on any page.
+Leaves stand side by side, each worker above its children.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from typing import TYPE_CHECKING
+
+from streamtight.stream import svg
 
 if TYPE_CHECKING:
     from streamtight.program.plan import Plan, Worker
 
-LETTER, LINE, MARGIN, GAP, LAYER = 7.5, 18, 10, 18, 44
-"""In pixels: the width of a letter, the height of a line, around texts, between workers, between layers."""
+LINE, MARGIN, GAP, LAYER = 18, 10, 18, 44
+"""In pixels: the height of a line, around texts, between workers, between layers."""
 MOST_LINES, MOST_LETTERS = 6, 44
 """Of what a worker is responsible for, so much is told; the whole text is there when the pointer rests on it."""
 
@@ -23,22 +23,7 @@ def picture_of(plan: Plan) -> str:
     """A plan as SVG: for each worker the type of its state, its place, and its shares with their rates."""
     drawing = _Drawing(plan)
     width, height = drawing.size
-    label = _escaped(f"plan for {plan.program.name}")
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" role="img" aria-label="{label}" font-family="monospace" font-size="12">',
-            "<style>"
-            ".plan-ink { color: #1f2328; } .plan-paper { fill: #ffffff; } "
-            "@media (prefers-color-scheme: dark) { .plan-ink { color: #e6edf3; } .plan-paper { fill: #0d1117; } }"
-            "</style>",
-            f'<path class="plan-paper" d="M0 0H{width:g}V{height:g}H0Z"/>',
-            '<g class="plan-ink" fill="currentColor">',
-            *drawing.lines,
-            "</g>",
-            "</svg>",
-        ]
-    )
+    return svg.frame(drawing.lines, width, height, f"plan for {plan.program.name}")
 
 
 class _Drawing:
@@ -68,7 +53,7 @@ class _Drawing:
         return LINE * len(self._texts[id(worker)]) + 2 * MARGIN
 
     def _box_width(self, worker: Worker) -> float:
-        return LETTER * max(map(len, self._texts[id(worker)])) + 2 * MARGIN
+        return max(map(svg.width_of, self._texts[id(worker)])) + 2 * MARGIN
 
     def _draw(self, worker: Worker, depth: int, left: float) -> tuple[float, float]:
         """Draws a worker and those below it from `left` on; gives where the next may begin, and its middle."""
@@ -91,35 +76,25 @@ class _Drawing:
 
     def _box(self, worker: Worker, left: float, top: float, width: float) -> Iterator[str]:
         whole = ", ".join(f"{share} {share.tags}" for share in worker.shares) or "no events of its own"
-        yield f"<g><title>{_escaped(f'{worker.state_name}: {whole}')}</title>"
+        yield f"<g><title>{svg.escaped(svg.cut(f'{worker.state_name}: {whole}', svg.MOST_OF_TITLE))}</title>"
         yield (
             f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{self._box_height(worker):g}" rx="6" '
             f'fill-opacity="{0.12 if worker.is_leaf else 0.04}" stroke="currentColor" stroke-opacity="0.6"/>'
         )
         for number, text in enumerate(self._texts[id(worker)]):
-            weight = ' font-weight="bold"' if number == 0 else ""
             baseline = top + MARGIN + LINE * number + 0.75 * LINE
-            yield f'<text x="{left + MARGIN:g}" y="{baseline:g}"{weight}>{_escaped(text)}</text>'
+            yield svg.words(text, left + MARGIN, baseline, bold=number == 0)
         yield "</g>"
 
 
 def _texts(worker: Worker) -> list[str]:
     """The lines in the box of a worker."""
     place = f" @{worker.place}" if worker.place else ""
-    told = [_cut(f"{share} {share.tags} {share.rate:g}/s") for share in worker.shares]
+    told = [svg.cut(f"{share} {share.tags} {share.rate:g}/s", MOST_LETTERS) for share in worker.shares]
     if len(told) > MOST_LINES:
         rest = worker.shares[MOST_LINES - 1 :]
         told[MOST_LINES - 1 :] = [f"and {len(rest)} more {sum(share.rate for share in rest):g}/s"]
-    return [_cut(f"{worker.state_name}{place}"), *told]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
-
-
-def _escaped(text: str) -> str:
-    # XML has no place for control characters, not even escaped ones.
-    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text))
+    return [svg.cut(f"{worker.state_name}{place}", MOST_LETTERS), *told]
 
 
 def _with_depth(worker: Worker, depth: int = 0) -> Iterator[tuple[int, Worker]]:

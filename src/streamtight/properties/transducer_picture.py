@@ -2,20 +2,20 @@
 
 States are boxes, in layers from the inputs on the left. A rule is a line of text, with lines from the states that it
 reads and an arrow to the state that it gives a value; a dashed line reads the value from before the item. What an input
-or an answer is, its box says. Paper and ink go together, as the reader likes it.
+or an answer is, its box says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from streamtight.properties.term import Slot, Term, replaced
 from streamtight.properties.transducer import Rule, Transducer, When
+from streamtight.stream import svg
 
-LETTER, LINE, MARGIN, ROW, COLUMN = 7.5, 18, 8, 26, 56
-"""In pixels: the width of a letter, the height of a line, around texts, between boxes, between columns."""
+LINE, MARGIN, ROW, COLUMN = 18, 8, 26, 56
+"""In pixels: the height of a line, around texts, between boxes, between columns."""
 MOST_LETTERS = 36
 """Of a text, so much is told; the whole text is there when the pointer rests on it."""
 
@@ -24,23 +24,8 @@ def picture(machine: Transducer) -> str:
     """A machine as SVG: its states, and what its rules give them and when. Large ones are better `tidied` first."""
     drawing = _Drawing(machine)
     width, height = drawing.size
-    label = _escaped(f"data transducer with {len(machine.states)} states over {', '.join(machine.tags)}")
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" role="img" aria-label="{label}" font-family="monospace" font-size="12">',
-            "<style>"
-            ".machine-ink { color: #1f2328; } .machine-paper { fill: #ffffff; } "
-            "@media (prefers-color-scheme: dark) "
-            "{ .machine-ink { color: #e6edf3; } .machine-paper { fill: #0d1117; } }"
-            "</style>",
-            f'<path class="machine-paper" d="M0 0H{width:g}V{height:g}H0Z"/>',
-            '<g class="machine-ink" fill="currentColor">',
-            *drawing.lines(),
-            "</g>",
-            "</svg>",
-        ]
-    )
+    told = f"data transducer with {len(machine.states)} states over {', '.join(machine.tags)}"
+    return svg.frame(drawing.lines(), width, height, told)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -64,7 +49,7 @@ class _Box:
 
     @property
     def width(self) -> float:
-        return LETTER * max(map(len, self.texts)) + 2 * MARGIN
+        return max(map(svg.width_of, self.texts)) + 2 * MARGIN
 
     @property
     def height(self) -> float:
@@ -133,11 +118,9 @@ class _Drawing:
             yield self._line(box, target, "")
             yield _head(target)
         for state, box in enumerate(self._states):
-            yield from self._drawn(
-                box, is_input=state in self._machine.inputs, is_output=state in self._machine.outputs
-            )
+            yield self._drawn(box, is_input=state in self._machine.inputs, is_output=state in self._machine.outputs)
         for box in self._rules:
-            yield f"<g><title>{_escaped(box.title)}</title>{_text_line(box, 0, '')}</g>"
+            yield svg.titled(box.title, _text_line(box, 0))
 
     @staticmethod
     def _line(one: _Box, other: _Box, dashed: str) -> str:
@@ -149,19 +132,17 @@ class _Drawing:
         )
 
     @staticmethod
-    def _drawn(box: _Box, *, is_input: bool, is_output: bool) -> Iterator[str]:
-        yield f"<g><title>{_escaped(box.title)}</title>"
-        yield (
+    def _drawn(box: _Box, *, is_input: bool, is_output: bool) -> str:
+        lines = [
             f'<rect x="{box.left:g}" y="{box.top:g}" width="{box.width:g}" height="{box.height:g}" rx="9" '
             f'fill-opacity="{0.16 if is_input or is_output else 0.06}" stroke="currentColor" '
-            f'stroke-width="{2.5 if is_output else 1}"/>'
-        )
-        for number in range(len(box.texts)):
-            yield _text_line(box, number, "" if number else ' font-weight="bold"')
+            f'stroke-width="{2.5 if is_output else 1}"/>',
+            *(_text_line(box, number, bold=not number) for number in range(len(box.texts))),
+        ]
         if is_input:
-            begin = box.left - COLUMN / 2
-            yield f'<path d="M{begin:g} {box.top:g}L{box.left:g} {box.top + 6:g}" stroke="currentColor" fill="none"/>'
-        yield "</g>"
+            path = f"M{box.left - COLUMN / 2:g} {box.top:g}L{box.left:g} {box.top + 6:g}"
+            lines.append(f'<path d="{path}" stroke="currentColor" fill="none"/>')
+        return svg.titled(box.title, *lines)
 
 
 def _layers(machine: Transducer) -> list[int]:
@@ -181,15 +162,9 @@ def _head(target: _Box) -> str:
     return f'<path d="M{target.left:g} {target.middle:g}l-7 -4v8z" fill-opacity="0.7"/>'
 
 
-def _text_line(box: _Box, number: int, weight: str) -> str:
-    baseline = box.top + MARGIN + LINE * (number + 0.75)
-    return f'<text x="{box.left + MARGIN:g}" y="{baseline:g}"{weight}>{_escaped(box.texts[number])}</text>'
+def _text_line(box: _Box, number: int, *, bold: bool = False) -> str:
+    return svg.words(box.texts[number], box.left + MARGIN, box.top + MARGIN + LINE * (number + 0.75), bold=bold)
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
-
-
-def _escaped(text: str) -> str:
-    # XML has no place for control characters, not even escaped ones.
-    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text))
+    return svg.cut(text, MOST_LETTERS)
