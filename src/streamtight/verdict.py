@@ -12,12 +12,14 @@ from __future__ import annotations
 import enum
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamtight.errors import VerdictError
-from streamtight.stream.event import Event, Map
+from streamtight.stream.event import Event
+from streamtight.stream.plain import plain, schedule_data
 from streamtight.stream.schedule import Schedule
 
 
@@ -236,8 +238,10 @@ class Verdict:
     def require(self) -> Verdict:
         """This verdict if it holds; else an AssertionError that tells the story."""
         __tracebackhide__ = True
+        for tell in _WITNESSES:
+            tell(self)
         if not self.holds:
-            raise AssertionError(self.story())
+            raise NotHeld(self)
         return self
 
     def picture(self) -> str:
@@ -264,8 +268,48 @@ class Verdict:
             "method": self.method,
             "assumptions": list(self.assumptions),
             "cost": dict(self.cost),
+            "story": self.story(),
             "counterexample": None if counterexample is None else _counterexample_data(counterexample),
         }
+
+
+class NotHeld(AssertionError):
+    """A verdict was required to hold, and does not. `verdict` is the one."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.story())
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (NotHeld, (self.verdict,))
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody pressed Ctrl-C. `verdict` says what was known by then."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(str(verdict))
+        self.verdict = verdict
+
+
+_WITNESSES: list[Callable[[Verdict], None]] = []
+
+
+@contextmanager
+def witnessed(tell: Callable[[Verdict], None]) -> Iterator[None]:
+    """While this is open, `tell` is told of every verdict that is required to hold, before it is known whether it does.
+
+    >>> seen: list[Verdict] = []
+    >>> with witnessed(seen.append):
+    ...     _ = Verdict("a", Outcome.HOLDS, Scope.proved()).require()
+    >>> [verdict.claim for verdict in seen]
+    ['a']
+    """
+    _WITNESSES.append(tell)
+    try:
+        yield
+    finally:
+        _WITNESSES.remove(tell)
 
 
 def combine(verdicts: Iterable[Verdict], *, claim: str) -> Verdict:
@@ -304,40 +348,21 @@ def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
     return {
         "finding": counterexample.finding,
         "explanation": counterexample.explanation,
-        "batches": None if schedule is None else plain(schedule.batches),
-        "shuffle_partitions": None if schedule is None else schedule.shuffle_partitions,
-        "restarts": [{"after": restart.after, "replay": restart.replay} for restart in schedule.restarts]
-        if schedule is not None
-        else None,
+        **(
+            dict.fromkeys(("batches", "shuffle_partitions", "restarts"))
+            if schedule is None
+            else schedule_data(schedule)
+        ),
         "expected": plain(counterexample.expected),
         "actual": plain(counterexample.actual),
         "table": None
         if counterexample.table is None
         else {"columns": list(counterexample.table.columns), "rows": [list(row) for row in counterexample.table.rows]},
+        "picture": counterexample.picture,
         "replay": counterexample.replay,
         "reruns": counterexample.reruns,
         "failing_reruns": counterexample.failing_reruns,
     }
-
-
-def plain(value: object) -> Any:
-    """A value of an event as JSON can hold it; what JSON lacks becomes {"its type": "its text"}."""
-    match value:
-        case Event():
-            return {"kind": value.kind.name, "fields": {n: plain(v) for n, v in value.as_dict().items()}}
-        case Map():
-            return {"map": [[plain(k), plain(v)] for k, v in value.items()]}
-        case tuple() | list():
-            return [plain(item) for item in value]
-        case float() if not math.isfinite(value):
-            return {"float": repr(value)}
-        case None | bool() | int() | float() | str():
-            return value
-        case bytes():
-            return {"bytes": value.hex()}
-        case frozenset():
-            return {"set": sorted((plain(item) for item in value), key=json.dumps)}
-    return {type(value).__name__: str(value)}
 
 
 def _listed(events: tuple[Event, ...]) -> str:

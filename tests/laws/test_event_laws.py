@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import math
 import pickle
 from datetime import date, datetime, timedelta
@@ -14,6 +15,7 @@ from strategies import kinds, lawful, universe
 from twins import alike
 
 from streamtight.stream.event import Event, Kind
+from streamtight.stream.plain import from_plain, plain
 
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     int: st.sampled_from([0, -1, 2**70]),
@@ -47,6 +49,13 @@ def any_event(draw: st.DrawFn) -> Event:
     pairs = {name: draw(typed_values) for name in names}
     kind = Kind("Any", **{name: declared for name, (declared, _) in pairs.items()})
     return kind(**{name: draw(values) for name, (_, values) in pairs.items()})
+
+
+@given(any_event())
+@lawful
+def test_an_event_comes_back_from_json(event: Event):
+    """Equal, also with NaN anywhere inside."""
+    assert from_plain(json.loads(json.dumps(plain(event))), [event.kind]) == event
 
 
 @given(any_event())

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from streamtight.stream.dependence import Dependence
-from streamtight.stream.event import FieldType, Kind, origin
+from streamtight.stream.event import FieldType, Kind, kinds_in, origin
 from streamtight.stream.schedule import Schedule
 
 
@@ -110,15 +110,9 @@ def definitions(kinds: Iterable[Kind]) -> list[str]:
 
 def _visit(kind: Kind, ordered: dict[Kind, None]) -> None:
     for declared in kind.fields.values():
-        for inner in _kinds_in(declared):
+        for inner in kinds_in(declared):
             _visit(inner, ordered)
     ordered.setdefault(kind)
-
-
-def _kinds_in(declared: FieldType) -> list[Kind]:
-    if isinstance(declared, Kind):
-        return [declared]
-    return [kind for part in typing.get_args(declared) for kind in _kinds_in(part)]
 
 
 def _fields(kind: Kind) -> list[str]:

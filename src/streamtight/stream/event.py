@@ -235,6 +235,13 @@ def without_annotation(declared: FieldType) -> FieldType:
     return typing.get_args(declared)[0] if origin(declared) is typing.Annotated else declared
 
 
+def kinds_in(declared: FieldType) -> list[Kind]:
+    """The kinds that a field of this type may hold events of."""
+    if isinstance(declared, Kind):
+        return [declared]
+    return [kind for part in typing.get_args(declared) for kind in kinds_in(part)]
+
+
 def origin(declared: FieldType) -> object:
     """What a typing form is a form of: tuple for tuple[int, ...]."""
     return typing.get_origin(declared)

@@ -14,8 +14,9 @@ from streamtight.method.check.words import Judged, WordJudge, step_by_step, told
 from streamtight.program.letter import Letter
 from streamtight.properties.temporal import Clock, Formula
 from streamtight.source.cases import Cases
+from streamtight.source.kept import kept_answer
 from streamtight.stream.schedule import Schedule
-from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
+from streamtight.verdict import Counterexample, Interrupted, Outcome, Scope, Verdict
 
 ASKED_TWICE = 2
 """Of so many cases the formula is asked twice, to see whether its tests always say the same."""
@@ -73,12 +74,22 @@ class _Search:
         """After how many letters the case that is made smaller breaks it; a smaller one must not take longer."""
         self.broken = 0
         """How many cases broke it."""
+        self.stopped: KeyboardInterrupt | None = None
+        """What ended the search for a smaller case: Ctrl-C."""
         self.unconfirmed = 0
         """How many of these did not when they were run again alone."""
 
     def verdict(self) -> Verdict:
+        if self.question.cases.seeded:  # else these are the cases that somebody wants to see
+            kept = kept_answer(self.question.claim, self.question.cases.kinds, self._on_kept)
+            if kept is not None:
+                return kept
         try:
             found = self._saved() or self._found()
+        except KeyboardInterrupt as error:
+            before = "none of which broke it" if not self.broken else f"of which {self.broken} broke it"
+            stopped = f"stopped after {self.done} of {self.runs} cases, {before}"
+            raise Interrupted(self._answer(Outcome.UNDECIDED, reason=stopped)) from error
         except TimeLimitError as error:
             before = "; before that, a case had broken it" if self.broken else ""
             return self._answer(Outcome.UNDECIDED, reason=f"a run did not end within {error.seconds:g} seconds{before}")
@@ -86,7 +97,10 @@ class _Search:
             error.add_note(f"while asking: {self.question.claim}")
             raise
         if found is not None:
-            return self._answer(Outcome.FAILS, found)
+            answer = self._answer(Outcome.FAILS, found)
+            if self.stopped is not None:
+                raise Interrupted(answer) from self.stopped
+            return answer
         reason = self._why_undecided()
         return self._answer(Outcome.HOLDS if reason is None else Outcome.UNDECIDED, reason=reason)
 
@@ -115,6 +129,11 @@ class _Search:
         else:
             self.done += 1
         return counterexample
+
+    def _on_kept(self, case: Schedule) -> Verdict:
+        """The verdict on a case that failed the last time."""
+        found = self._shown(case) if any(self._fails(case) for _ in range(RERUNS)) else None
+        return self._answer(Outcome.HOLDS if found is None else Outcome.FAILS, found)
 
     def _found(self) -> Counterexample | None:
         question = self.question
@@ -195,7 +214,11 @@ class _Search:
         question, until = self.question, time.perf_counter() + self.question.shrink_seconds
 
         def which_fail(smaller: Sequence[Schedule]) -> Sequence[bool] | None:
-            return self._which_fail(smaller) if time.perf_counter() < until else None
+            try:
+                return self._which_fail(smaller) if not self.stopped and time.perf_counter() < until else None
+            except KeyboardInterrupt as error:
+                self.stopped = error
+                return None
 
         smallest = case
         if question.shrink_seconds > 0:

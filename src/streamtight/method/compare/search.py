@@ -21,7 +21,7 @@ from streamtight.source.shrink import smallest_failing
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.schedule import Schedule
 from streamtight.stream.trace import Trace
-from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
+from streamtight.verdict import Counterexample, Interrupted, Outcome, Scope, Verdict
 
 RERUNS = 3
 """How often a counterexample is run again before it is reported."""
@@ -118,12 +118,18 @@ def search(question: Question, *, runs: int, seed: int, progress: Progress | Non
                 asked = asked or question.asks(schedule)
                 if finding is None:
                     continue
-                counterexample = _confirmed(question, schedule)
+                counterexample, stopped = _confirmed(question, schedule)
                 if counterexample is not None:
-                    return verdict(Outcome.FAILS, counterexample)
+                    answer = verdict(Outcome.FAILS, counterexample)
+                    if stopped is not None:
+                        raise Interrupted(answer) from stopped
+                    return answer
                 unconfirmed += 1
             if progress is not None:
                 progress(done, runs)
+    except KeyboardInterrupt as error:
+        reason = f"stopped after {done} of {runs} inputs, none of which failed"
+        raise Interrupted(verdict(Outcome.UNDECIDED, reason=reason)) from error
     except TimeLimitError as error:
         return verdict(Outcome.UNDECIDED, reason=f"a run did not end within {error.seconds:g} seconds")
     except StreamtightError as error:
@@ -155,18 +161,26 @@ def _pack_sizes() -> Iterator[int]:
         yield PACK
 
 
-def _confirmed(question: Question, schedule: Schedule) -> Counterexample | None:
-    """The counterexample that this schedule shrinks to, if it fails when it is run alone."""
+def _confirmed(question: Question, schedule: Schedule) -> tuple[Counterexample | None, KeyboardInterrupt | None]:
+    """The counterexample that this schedule shrinks to, if it fails when it is run alone.
+
+    Somebody who presses Ctrl-C meanwhile gets the smallest one so far.
+    """
     if not any(question.finding(schedule) is not None for _ in range(RERUNS)):
-        return None
+        return None, None
 
     started = time.perf_counter()
+    stopped: KeyboardInterrupt | None = None
 
     def first_failing(candidates: Sequence[Schedule]) -> Schedule | None:
-        if time.perf_counter() - started > question.shrink_seconds:
+        nonlocal stopped
+        if stopped or time.perf_counter() - started > question.shrink_seconds:
             return None
         try:
             findings = [finding for finding, _ in question.findings(candidates, True)]
+        except KeyboardInterrupt as error:
+            stopped = error
+            return None
         except (JobError, TimeLimitError):
             # A job may raise on an input that has less in it; that is another story than the one to be told.
             if len(candidates) == 1:
@@ -187,7 +201,7 @@ def _confirmed(question: Question, schedule: Schedule) -> Counterexample | None:
         again = [finding for finding in (question.finding(found) for _ in range(RERUNS)) if finding is not None]
         if again:
             shown = question.differs_from_itself(found) or again[0]
-            return Counterexample(
+            counterexample = Counterexample(
                 finding=shown.name,
                 explanation=shown.explanation,
                 schedule=found,
@@ -197,4 +211,5 @@ def _confirmed(question: Question, schedule: Schedule) -> Counterexample | None:
                 reruns=RERUNS,
                 failing_reruns=len(again),
             )
-    return None
+            return counterexample, stopped
+    return None, stopped
