@@ -91,25 +91,37 @@ class Trace:
         for event in dict.fromkeys(self.events + other.events):
             if mine[event] != others[event]:
                 return f"{event} comes {_times(mine[event])} {here} and {_times(others[event])} {there}"
+        swap = self.swapped(other)
+        if swap is None:
+            raise AssertionError("unequal traces of the same events have two that are swapped")  # pragma: no cover
+        first, second, clause = swap
+        return (
+            f"{self.events[first]} comes before {self.events[second]} {here}, after it {there}, "
+            f"but {clause} keeps their order"
+        )
+
+    def swapped(self, other: Trace) -> tuple[int, int, str] | None:
+        """The places here of two events that come the other way round there, and what keeps their order; None if none.
+
+        Both traces must have the same events.
+        """
         places: dict[Event, list[int]] = {}
         for place, event in enumerate(other.events):
             places.setdefault(event, []).append(place)
         # Of equal events the first here is the first there, and so on: they cannot be told apart.
         taken: Counter[Event] = Counter()
-        so_far: list[tuple[int, Event]] = []
+        so_far: list[int] = []
         latest_there = Frontier(self.upto)
-        for event in self.events:
+        for here, event in enumerate(self.events):
             place = places[event][taken[event]]
             taken[event] += 1
             if latest_there.highest_below(event) > place + 1:
-                for earlier_place, earlier in reversed(so_far):
-                    if earlier_place > place and (clause := self.upto.explain(earlier, event)):
-                        return (
-                            f"{earlier} comes before {event} {here}, after it {there}, but {clause} keeps their order"
-                        )
+                for earlier in range(here - 1, -1, -1):
+                    if so_far[earlier] > place and (clause := self.upto.explain(self.events[earlier], event)):
+                        return earlier, here, clause
             latest_there.add(event, place + 1)
-            so_far.append((place, event))
-        raise AssertionError("unequal traces of the same events have two that are swapped")  # pragma: no cover
+            so_far.append(place)
+        return None
 
     def __hash__(self) -> int:
         return hash(tuple(frozenset(level.items()) for level in self.levels))
