@@ -35,6 +35,8 @@ TOKEN = "st1-"  # noqa: S105 - no secret
 MOST_BYTES = 16 * 2**20
 """A token that unpacks to more than this is refused."""
 STILL_FAILS = "an input that failed before, and was kept"
+NOTHING_KEPT = "no input of this question was kept, and no other was tried"
+"""Why a question has no answer while nothing but kept inputs is tried, and it has none."""
 Ask = Mapping[str, Any]
 """How a question was asked: {"command": [...]}, or {"test": "its node id"}."""
 
@@ -144,6 +146,8 @@ class Keeper:
     """Whether nothing but kept cases is tried."""
     retired: list[Kept] = field(default_factory=list)
     """Those that did not fail any more."""
+    tried: list[Kept] = field(default_factory=list)
+    """Those that a question was asked of."""
     given: tuple[Kept, ...] = ()
     """Those to try besides what is in the folder."""
 
@@ -211,6 +215,7 @@ def kept_answer(claim: str, kinds: Iterable[Kind], ask: Callable[[Schedule], Ver
         if schedule is None:
             continue
         verdict, tried = ask(schedule), tried + 1
+        keeper.tried.append(kept)
         if verdict.fails:
             return replace(verdict, scope=Scope.tested(1, seed=kept.seed), method=STILL_FAILS)
         if verdict.holds:
@@ -220,8 +225,8 @@ def kept_answer(claim: str, kinds: Iterable[Kind], ask: Callable[[Schedule], Ver
         return None
     if tried and right == tried:
         return Verdict(claim, Outcome.HOLDS, Scope.tested(tried), method="inputs that failed before, and nothing else")
-    reason = "not decided on the input that was kept" if tried else "no input of this question was kept"
-    return Verdict(claim, Outcome.UNDECIDED, Scope.tested(tried), reason=f"{reason}, and no other was tried")
+    reason = "not decided on the input that was kept, and no other was tried" if tried else NOTHING_KEPT
+    return Verdict(claim, Outcome.UNDECIDED, Scope.tested(tried), reason=reason)
 
 
 def _is_ask(ask: Mapping[str, Any]) -> bool:

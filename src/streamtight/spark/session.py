@@ -43,12 +43,9 @@ def session(**confs: str) -> SparkSession:
     `confs` are further settings for a new session; the dots of their names are written as double underscores:
     `session(spark__sql__session__timeZone="UTC")`.
     """
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is None and SparkContext._active_spark_context is not None:
-        active = SparkSession.builder.getOrCreate()  # it was started in another thread
+    active = running_session()
     if active is not None:
         if confs:
             raise SparkStartError(
@@ -71,6 +68,17 @@ def session(**confs: str) -> SparkSession:
         return builder.getOrCreate()
     except Exception as error:  # the border to the JVM's launcher: whatever it raised is kept as the cause
         raise _start_error(error) from error
+
+
+def running_session() -> SparkSession | None:
+    """The session that already runs in this process, if there is one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is None and SparkContext._active_spark_context is not None:
+        active = SparkSession.builder.getOrCreate()  # it was started in another thread
+    return active
 
 
 def require_packages(what: str, needed: Mapping[str, str]) -> None:
