@@ -41,6 +41,7 @@ OWNERS = {
     "pysat": "solver",
     "z3": "solver",
     "typer": "cli",
+    "pytest": "pytest_plugin",
 }
 
 MODULES = sorted(path.relative_to(SRC) for path in SRC.rglob("*.py"))
