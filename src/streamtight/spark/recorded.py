@@ -50,6 +50,7 @@ from streamtight.errors import (
     UnsupportedError,
 )
 from streamtight.method.compare import engines
+from streamtight.method.compare.pictures import picture_of_streams
 from streamtight.method.replay import definitions, relation_code
 from streamtight.spark.engine import interrupted_after, settings
 from streamtight.spark.failure import job_error
@@ -323,6 +324,7 @@ class _Comparison:
             expected=tuple(expected),
             actual=tuple(actual),
             replay=self._replay(),
+            picture=picture_of_streams(expected, actual, self._upto, self._equal),
             reruns=1,
             failing_reruns=1,
         )

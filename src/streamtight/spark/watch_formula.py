@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streamtight.errors import FormulaError, StreamtightError
-from streamtight.method.check.words import step_by_step, told
+from streamtight.method.check.words import picture, step_by_step, told
 from streamtight.program.letter import OUTPUT, Letter, Rows
 from streamtight.properties.temporal import Formula
 from streamtight.spark.rows import Table, kind_of
@@ -81,11 +81,14 @@ class WatchedFormula:
         why = self.formula.explain(word)
         explanation, table = told(why, word), step_by_step(self.formula, word, why.letters, None)
         again = self.formula.evaluate(word)
+        drawn = picture(self.formula, word, why.letters, None)
         return Verdict(
             claim,
             Outcome.FAILS,
             scope,
-            Counterexample("VIOLATED", explanation, table=table, reruns=1, failing_reruns=int(again is False)),
+            Counterexample(
+                "VIOLATED", explanation, table=table, picture=drawn, reruns=1, failing_reruns=int(again is False)
+            ),
         )
 
     def stop(self) -> None:

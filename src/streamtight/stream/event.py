@@ -136,7 +136,7 @@ class Event(tuple[Any, ...]):
 
     def __str__(self) -> str:
         """For reading, where the code of a time is long: Click(at=2024-05-01 12:00:00)."""
-        return f"{self.kind.name}({', '.join(f'{name}={_plain(value)}' for name, value in self.as_dict().items())})"
+        return f"{self.kind.name}({', '.join(f'{name}={text_of(value)}' for name, value in self.as_dict().items())})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_event_of, (self.kind, self[1:]))
@@ -288,14 +288,14 @@ def _constructor(
     scope["_merge"] = lambda values, named: _merge_fields(name, names, values, named)
     scope["_refuse"] = lambda unknown: _refuse_fields(name, names, (), unknown)
     # A name that is no Python name ('count(1)', 'class') can be given only by position or out of a dict.
-    spoken = {field: field if _is_plain(field) else f"_{place}" for place, field in enumerate(fields)}
-    parameters = "".join(f"{field}=_missing, " for field in names if _is_plain(field))
+    spoken = {field: field if _istext_of(field) else f"_{place}" for place, field in enumerate(fields)}
+    parameters = "".join(f"{field}=_missing, " for field in names if _istext_of(field))
     variables = "".join(f"{variable}, " for variable in spoken.values())
     lines = [f"def __call__(_kind, /, *_values, {parameters}**_unknown):"]
     lines += [
         f"    {variable} = _unknown.pop({field!r}, _missing)"
         for field, variable in spoken.items()
-        if not _is_plain(field)
+        if not _istext_of(field)
     ]
     if fields:
         none_named = " is ".join([*spoken.values(), "_missing"])
@@ -313,7 +313,7 @@ def _constructor(
     return cast(Callable[..., Event], scope["__call__"])
 
 
-def _is_plain(field: str) -> bool:
+def _istext_of(field: str) -> bool:
     """Can it be a parameter of a generated function, under exactly this name?"""
     is_normal = unicodedata.normalize("NFKC", field) == field  # as Python reads names
     return field.isidentifier() and is_normal and not iskeyword(field) and not field.startswith("_")
@@ -357,6 +357,10 @@ def _refuse_fields(kind: str, names: tuple[str, ...], surplus: tuple[Any, ...], 
     )
 
 
+MOST_BITS = 14_000
+"""Python refuses to write integers of more bits in decimal."""
+
+
 def _code(value: object) -> str:
     """A value as Python reads it: repr, but for floats that repr writes as names."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -365,6 +369,8 @@ def _code(value: object) -> str:
         return f"{{{', '.join(f'{_code(k)}: {_code(v)}' for k, v in value.items())}}}"
     if isinstance(value, tuple) and not isinstance(value, Event):
         return f"({', '.join(map(_code, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return hex(value)
     return repr(value)
 
 
@@ -490,7 +496,8 @@ def _str(value: Any) -> str:
     return str.__str__(value)  # the text itself, also of a member of an enum of strings
 
 
-def _plain(value: object) -> str:
+def text_of(value: object) -> str:
+    """A value of a field as a person reads it."""
     return str(value) if isinstance(value, Event | date | timedelta | Decimal) else _code(value)
 
 

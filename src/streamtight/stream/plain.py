@@ -21,7 +21,7 @@ from decimal import Decimal
 from typing import Any
 
 from streamtight.errors import StreamtightError, TraceError
-from streamtight.stream.event import Event, Kind, Map, kinds_in
+from streamtight.stream.event import MOST_BITS, Event, Kind, Map, kinds_in
 from streamtight.stream.schedule import Restart, Schedule
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -38,6 +38,8 @@ def plain(value: object) -> Any:
             return [plain(item) for item in value]
         case float() if not math.isfinite(value):
             return {"float": repr(value)}
+        case int() if value.bit_length() > MOST_BITS:
+            return {"int": hex(value)}
         case None | bool() | int() | float() | str():
             return value
         case bytes():
@@ -51,6 +53,7 @@ def plain(value: object) -> Any:
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "float": float,
+    "int": lambda text: int(text, 16),
     "bytes": bytes.fromhex,
     "microseconds": lambda count: count * _MICROSECOND,
     "datetime": datetime.fromisoformat,

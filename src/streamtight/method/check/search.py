@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from streamtight.errors import FormulaError, JobError, PredicateError, StreamtightError, TimeLimitError
 from streamtight.method.check.trigger import triggers
-from streamtight.method.check.words import Judged, WordJudge, step_by_step, told
+from streamtight.method.check.words import Judged, WordJudge, picture, step_by_step, told
 from streamtight.program.letter import Letter
 from streamtight.properties.temporal import Clock, Formula
 from streamtight.source.cases import Cases
@@ -243,6 +243,7 @@ class _Search:
             explanation=told(why, word),
             schedule=case,
             table=step_by_step(question.formula, word, why.letters, question.time),
+            picture=picture(question.formula, word, why.letters, question.time, case),
             replay=question.replay(case),
             reruns=RERUNS,
             failing_reruns=len(words),

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from streamtight.errors import PredicateError
 from streamtight.program.letter import Letter
+from streamtight.program.timeline_picture import Strip, columns_of_word, key_of, timeline_picture
 from streamtight.properties.explain import Why, value_table
 from streamtight.properties.judge import Judge
 from streamtight.properties.records import detail
 from streamtight.properties.temporal import Clock, Formula, Named, Next, Now, Past, Quantified, Timed
+from streamtight.stream.schedule import Schedule
 from streamtight.verdict import Table
 
 COLUMNS = 6
@@ -126,6 +128,22 @@ def step_by_step(formula: Formula, word: Sequence[Letter], matter: Sequence[int]
             rows.append((f"{place}{mark}", *cells))
             since = place
     return Table(tuple(columns), tuple(rows))
+
+
+def picture(
+    formula: Formula,
+    word: Sequence[Letter],
+    matter: Sequence[int],
+    time: Clock | None,
+    schedule: Schedule | None = None,
+) -> str:
+    """The word as a picture: rows by batch and key, and under them which parts of the formula hold when."""
+    parts = [*_shown_parts(formula), formula]
+    values = value_table(parts, word, time=time)
+    strips = [Strip(_heading(part), column) for part, column in zip(parts, values, strict=True)]
+    given = dict.fromkeys(row.kind for letter in word for rows in letter.inputs.values() for row in rows)
+    came = dict.fromkeys(row.kind for letter in word for rows in letter.outputs.values() for row in rows)
+    return timeline_picture(columns_of_word(word, matter, schedule), key=key_of(given, came), strips=strips)
 
 
 def _rows_text(rows: Sequence[object]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 from streamtight.errors import JobError, StreamtightError
 from streamtight.method.compare.oracle import Oracle
 from streamtight.method.compare.outputs import Consumer, Equal, Finding, difference, rows
+from streamtight.method.compare.pictures import picture_of_order, picture_of_run
 from streamtight.method.compare.search import RERUNS, SHRINK_SECONDS, Progress, Question, Runner, search
 from streamtight.program.run import Cause, Run
 from streamtight.source.generate import Source, listed
@@ -110,6 +111,7 @@ def compare(asked: Asked[Job], reference: Job | Oracle, candidate: Job, *, refer
             produced=lambda expected, actual: _has_rows(expected) or _has_rows(actual),
             replay=asked.replay,
             promise=asked.source.upto,
+            picture=lambda schedule, finding: picture_of_order(finding, asked.upto, asked.equal),
             why_vacuous="the job gave no row" if isinstance(reference, Oracle) else "neither job gave a row",
             packs=lambda: asked.backend.packs(candidate, asked.mode),
         )
@@ -225,7 +227,7 @@ def _law(
         once, again = consumer.reads(first), consumer.reads(second)
         words = ("when it is run once", "when it is run again on the same input")
         finding = difference(once, again, upto=asked.upto, equal=asked.equal, here=words[0], there=words[1])
-        return None if finding is None else replace(finding, name="NOT_REPEATABLE")
+        return None if finding is None else replace(finding, name="NOT_REPEATABLE", run=second)
 
     def judge(schedule: Schedule, expected: Run | None, actual: Run) -> Finding | None:
         seen(actual)
@@ -233,7 +235,12 @@ def _law(
         finding = difference(wanted, came, upto=asked.upto, equal=asked.equal, here=here, there=there)
         if finding is None or finding.name.startswith("RACE"):
             return finding
-        return replace(finding, name=named(finding, schedule, _given(expected), actual))
+        return replace(finding, name=named(finding, schedule, _given(expected), actual), run=actual)
+
+    def picture(schedule: Schedule, finding: Finding) -> str:
+        if finding.run is None:
+            return picture_of_order(finding, asked.upto, asked.equal)
+        return picture_of_run(finding, schedule, asked.key, asked.upto, asked.source.upto)
 
     return asked.answer(
         Question(
@@ -248,6 +255,7 @@ def _law(
             produced=lambda expected, actual: _has_rows(expected) or _has_rows(actual),
             replay=asked.replay,
             promise=asked.source.upto,
+            picture=picture,
             why_vacuous="the job gave no row",
             asks=asks,
             why_not_asked=why_not_asked,

@@ -28,10 +28,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streamtight.errors import TraceError
 from streamtight.method.compare import engines
+from streamtight.method.compare.pictures import picture_of_streams
 from streamtight.method.compare.validate import Validator
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.equality import Equality, equality_of
 from streamtight.stream.event import Event, Kind
+from streamtight.stream.order_picture import Marks
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 
 if TYPE_CHECKING:
@@ -335,6 +337,9 @@ class Matcher:
         for side in (first, second):
             again.feed(side, left if side == "left" else right)
         fails = not again.agrees or any(again.unmatched)
+        picture = picture_of_streams(
+            left, right, self.upto, self.equal, marks=_marks(difference, left, right), names=SIDES
+        )
         return Counterexample(
             finding="DIVERGED" if last is not None else "LEFT_OVER",
             explanation=str(difference),
@@ -348,9 +353,24 @@ class Matcher:
                 f"m.feed({second!r}, {list(left if second == 'left' else right)!r})\n"
                 "m.finish().require()"
             ),
+            picture=picture,
             reruns=1,
             failing_reruns=int(fails),
         )
+
+
+def _marks(difference: Difference, left: Sequence[Event], right: Sequence[Event]) -> tuple[Marks, Marks] | None:
+    """What a picture of the unmatched events says about them: the event that came, and the one that it must follow."""
+    marks: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    if difference.came is None:
+        for side, events in enumerate((left, right)):
+            marks[side].update(dict.fromkeys(range(len(events)), "unmatched"))
+        return marks
+    came, other = SIDES.index(difference.came.side), 1 - SIDES.index(difference.came.side)
+    sides = (left, right)
+    marks[came][len(sides[came]) - 1] = "too early"
+    marks[other][sides[other].index(difference.against[0].event)] = "has not come"
+    return marks
 
 
 def _minimal(events: Sequence[Event], upto: Dependence) -> tuple[Event, ...]:

@@ -48,7 +48,7 @@ class Oracle:
         """What is wrong with this output for this input; None if it is right."""
         race = find_race(came if equal is None else alike(came, equal), upto)
         if race is not None:
-            return Finding("RACE", f"in the candidate, {race}", None, tuple(delivered(came)))
+            return Finding("RACE", f"in the candidate, {race}", None, tuple(delivered(came)), race=race)
         if self.keys is None:
             return self.judge_group(tuple(given), came, upto, equal)
         of_input, of_output = self.keys

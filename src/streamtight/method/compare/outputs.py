@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamtight.errors import TraceError
 from streamtight.method.compare.validate import Validator
@@ -12,7 +12,7 @@ from streamtight.program.run import Run
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.equality import Equality
 from streamtight.stream.event import Event
-from streamtight.stream.schedule import Batches, delivered, find_race
+from streamtight.stream.schedule import Batches, Race, delivered, find_race
 from streamtight.stream.trace import Trace
 
 Equal = Equality | Callable[[Event, Event], bool] | None
@@ -26,6 +26,10 @@ class Finding:
     explanation: str
     expected: tuple[Event, ...] | None
     actual: tuple[Event, ...]
+    race: Race | None = None
+    """Two rows that must keep their order and have none, if that is what is wrong."""
+    run: Run | None = field(default=None, repr=False, compare=False)
+    """The run that it was found in, where a person should see it batch by batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def difference(
     for output, name, where in ((expected, "RACE_IN_REFERENCE", here), (actual, "RACE", there)):
         race = find_race(output, upto)
         if race is not None:
-            return Finding(name, f"{where}, {race}", *shown)
+            return Finding(name, f"{where}, {race}", *shown, race=race)
     wanted, came = Trace(delivered(expected), upto), Trace(delivered(actual), upto)
     explanation = wanted.why_not_equal(came, here=here, there=there)
     if explanation is None:

@@ -56,6 +56,8 @@ class Question:
     replay: Callable[[Schedule], str]
     promise: Dependence
     """What the order of a schedule must keep when it is shrunk."""
+    picture: Callable[[Schedule, Finding], str] = lambda schedule, finding: ""
+    """What a person looks at."""
     why_vacuous: str = "neither job gave a row"
     asks: Callable[[Schedule], bool] = lambda schedule: True
     """Whether a schedule puts the question at all: a law about partitions needs rows in two of them."""
@@ -208,6 +210,7 @@ def _confirmed(question: Question, schedule: Schedule) -> tuple[Counterexample |
                 expected=shown.expected,
                 actual=shown.actual,
                 replay=question.replay(found),
+                picture=question.picture(found, shown),
                 reruns=RERUNS,
                 failing_reruns=len(again),
             )
