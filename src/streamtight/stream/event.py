@@ -288,14 +288,14 @@ def _constructor(
     scope["_merge"] = lambda values, named: _merge_fields(name, names, values, named)
     scope["_refuse"] = lambda unknown: _refuse_fields(name, names, (), unknown)
     # A name that is no Python name ('count(1)', 'class') can be given only by position or out of a dict.
-    spoken = {field: field if _istext_of(field) else f"_{place}" for place, field in enumerate(fields)}
-    parameters = "".join(f"{field}=_missing, " for field in names if _istext_of(field))
+    spoken = {field: field if _is_plain(field) else f"_{place}" for place, field in enumerate(fields)}
+    parameters = "".join(f"{field}=_missing, " for field in names if _is_plain(field))
     variables = "".join(f"{variable}, " for variable in spoken.values())
     lines = [f"def __call__(_kind, /, *_values, {parameters}**_unknown):"]
     lines += [
         f"    {variable} = _unknown.pop({field!r}, _missing)"
         for field, variable in spoken.items()
-        if not _istext_of(field)
+        if not _is_plain(field)
     ]
     if fields:
         none_named = " is ".join([*spoken.values(), "_missing"])
@@ -313,7 +313,7 @@ def _constructor(
     return cast(Callable[..., Event], scope["__call__"])
 
 
-def _istext_of(field: str) -> bool:
+def _is_plain(field: str) -> bool:
     """Can it be a parameter of a generated function, under exactly this name?"""
     is_normal = unicodedata.normalize("NFKC", field) == field  # as Python reads names
     return field.isidentifier() and is_normal and not iskeyword(field) and not field.startswith("_")

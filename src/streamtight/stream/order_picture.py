@@ -19,7 +19,7 @@ from streamtight.stream.trace import Trace
 MOST_EVENTS, MOST_LETTERS = 12, 44
 """So many events of a side are drawn, and so much of their texts; the rest is there when the pointer rests on it."""
 ROW, LANE, MARGIN, MIDDLE = 26, 16, 14, 110
-"""In pixels: between events, between chains, around everything, between the sides."""
+"""In pixels: between events, between chains, around everything, between the sides where nothing is said there."""
 MOST_BETWEEN = 400
 """Up to so many events, what is left out counts too for what is ordered with what."""
 NEAR = 4
@@ -204,9 +204,11 @@ class _Drawing:
             max(box + gutter, svg.width_of(_head(side)))
             for box, gutter, side in zip(self._boxes, self._gutters, sides, strict=True)
         ]
-        self._lefts = [MARGIN, MARGIN + widths[0] + MIDDLE]
+        labels = [max([svg.width_of(said, svg.SMALL) for said in side.marks.values()] or [0]) for side in sides]
+        middle = MIDDLE + max(0.0, sum(labels) - MIDDLE / 2)
+        self._lefts = [MARGIN, MARGIN + widths[0] + middle]
         caption = svg.width_of(self._caption, svg.SMALL) + 2 * MARGIN
-        whole = MARGIN + sum(widths) + MIDDLE * (len(sides) - 1) + MARGIN
+        whole = MARGIN + sum(widths) + middle + MARGIN
         height = MARGIN + ROW * (1 + max((rows for _, _, rows in self._rows), default=0)) + ROW + MARGIN
         self.size = max(whole, caption), height
 
