@@ -17,7 +17,8 @@ ROOT = Path(__file__).parent
 
 
 # Every Python block of every page runs, page by page from the top.
-pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md", "docs/*.md"]).pytest()
+PAGES = ["README.md", "docs/*.md", "docs/howto/*.md"]
+pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=PAGES).pytest()
 
 
 def pytest_configure(config: pytest.Config) -> None:
