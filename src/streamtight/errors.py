@@ -17,7 +17,7 @@ StreamtightError
 ├── QueryError        a query that cannot be, or cannot be asked of this stream; `witness` is a word that shows why
 ├── PredicateError    a test in a formula raised, or gave no answer: with the letter, and the exception as its cause
 ├── VerdictError      a verdict that contradicts itself
-├── ReportError       a report that cannot be written
+├── ReportError       a report that cannot be written or read
 ├── RowError          a Spark row or type that is not an event or a kind, and the other way round
 ├── JobError          the user's job raised: with the batch, and the exception as its cause
 ├── TimeLimitError    a run did not end in the time it was given
@@ -143,7 +143,7 @@ class VerdictError(StreamtightError):
 
 
 class ReportError(StreamtightError):
-    """A report that cannot be written."""
+    """A report that cannot be written or read."""
 
 
 class RowError(StreamtightError):
