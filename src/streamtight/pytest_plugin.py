@@ -25,8 +25,6 @@ import pytest
 from streamtight.errors import StreamtightError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from streamtight.source.kept import Keeper, Kept
     from streamtight.verdict import Verdict
 
@@ -36,6 +34,7 @@ FEW = 20
 """A claim that was tested on fewer inputs than this is told to be weak."""
 MOST_LINES, LONGEST_LINE = 300, 2000
 """So much of a story is shown; all of it is in the report, and with -vv."""
+LONGEST_TOKEN = 1000
 MOST_LISTED = 10
 """So many cases of a kind are listed in the summary."""
 OURS = Path(__file__).parent
@@ -111,7 +110,7 @@ def _given(config: pytest.Config, option: _Option) -> _Given | None:
     here = config.invocation_params.dir
     if (text := config.getoption(option.key)) is not None:
         return _Given(option.flag, text, here)
-    if (text := os.environ.get(option.variable)) is not None:
+    if (text := os.environ.get(option.variable)) is not None and (text or option.metavar == "DIR"):
         return _Given(option.variable, text, here)
     text = config.getini(option.key)
     return None if text is None else _Given(option.key, str(text), config.rootpath)
@@ -203,7 +202,7 @@ def _rest(settings: Settings) -> tuple[Any, ...]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The Spark session of all tests; write a fixture of this name into conftest.py to have your own.
 
     A session that already runs is used, and left running. A new one is on this machine, set up for small runs, with
@@ -247,10 +246,9 @@ class TightSession:
         """All answers so far."""
 
     @property
-    def spark(self) -> SparkSession:
+    def spark(self) -> Any:
         """The session of the fixture `spark`: the user's own, if conftest.py has one. Started when asked for."""
-        session: SparkSession = self._request.getfixturevalue("spark")
-        return session
+        return self._request.getfixturevalue("spark")
 
     @property
     def seed(self) -> int:
@@ -363,13 +361,14 @@ class _Record:
     when: str = "setup"
     required: dict[str, list[Verdict]] = field(default_factory=dict)
     """The verdicts that each phase required."""
+    refused: list[Verdict] = field(default_factory=list)
+    """Those for which it failed, or a part of it did."""
     asked: list[Verdict] = field(default_factory=list)
     """Those that were asked for through tight_session."""
     kept: dict[str, dict[str, str]] = field(default_factory=dict)
     """What was kept, by its id."""
     not_kept: str = ""
     """Why something could not be."""
-    told_retired: int = 0
 
     def all_required(self) -> list[Verdict]:
         return [verdict for verdicts in self.required.values() for verdict in verdicts]
@@ -477,15 +476,15 @@ class _Watching:
         if call.when == "call" and report.passed:
             _retire_what_holds(record)
         story = None
-        if error is not None and call.excinfo is not None and (refused or isinstance(error, StreamtightError)):
-            story = self._story(item, call.excinfo, refused, kept)
+        if error is not None and call.excinfo is not None:
             if self._wants_traceback():
                 report.sections += [("streamtight", line) for line in _again(kept)]
-                story = None
-            else:
+            elif refused or isinstance(error, StreamtightError) or _is_from_called_code(call.excinfo):
+                story = self._story(item, call.excinfo, refused, kept)
                 report.longrepr = story  # type: ignore[assignment]  # pytest asks only for toterminal and reprcrash
         required = record.required.get(call.when, [])
-        told = required if report.failed else [verdict for verdict in required if verdict.holds]
+        record.refused += refused
+        told = [v for v in required if report.failed or v.holds or any(v is other for other in record.refused)]
         _tell_junit(item, report, told, kept)
         data = _data(record, call.when, told, len(required) - len(told))
         if story is not None:
@@ -538,7 +537,8 @@ class _Watching:
         again = _again(kept)
         lines += [("", "")] if again else []
         lines += [("cyan", line) for line in again]
-        message = lines[0][1]
+        first = lines[0][1] if refused else _printable(next(iter(str(excinfo.value).splitlines()), ""))
+        message = first if refused else f"{type(excinfo.value).__name__}: {first}"
         return _Story(lines, places[-1].path, places[-1].line, message)
 
     # -- Ctrl-C --------------------------------------------------------------------------------------------------------
@@ -632,6 +632,21 @@ class _Place:
     code: str
 
 
+def _is_ours(path: Path | str) -> bool:
+    return Path(path).is_relative_to(OURS)
+
+
+def _is_sparks(path: Path | str) -> bool:
+    return not {"pyspark", "py4j"}.isdisjoint(Path(path).parts)
+
+
+def _is_from_called_code(excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Was it raised by a job that we called? Then our lines are of no use to anybody; else they may show a bug."""
+    # The hooks of this file are on the way to every test.
+    paths = [Path(e.path) for e in excinfo.traceback if not _is_sparks(e.path) and Path(e.path) != Path(__file__)]
+    return bool(paths) and any(map(_is_ours, paths)) and not _is_ours(paths[-1])
+
+
 def _places(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> list[_Place]:
     """The user's own lines, from the test to where it failed; the test itself if there is none."""
     here = item.config.invocation_params.dir
@@ -639,7 +654,7 @@ def _places(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> 
     own = [
         _Place(_relative(Path(entry.path), here), entry.lineno + 1, entry.name, str(entry.statement).strip())
         for entry in entries
-        if not Path(entry.path).is_relative_to(OURS) and not entry.ishidden(excinfo)
+        if not _is_ours(entry.path) and not _is_sparks(entry.path) and not entry.ishidden(excinfo)
     ]
     if own and any(Path(entry.path) == item.path for entry in entries):
         return [own[0], *own[-3:]] if len(own) > 4 else own
@@ -664,7 +679,7 @@ def _told_error(error: BaseException) -> list[str]:
     told += getattr(error, "__notes__", [])
     if (cause := error.__cause__) is not None:
         first = next(iter(str(cause).strip().splitlines()), "")
-        told.append(f"because of {type(cause).__name__}: {first}")
+        told += [] if first and first in str(error) else [f"because of {type(cause).__name__}: {first}"]
     return [line for part in told for line in part.splitlines()]
 
 
@@ -686,8 +701,9 @@ def _printable(line: str) -> str:
 
 
 def _again(kept: Sequence[Kept]) -> list[str]:
-    """How to see it fail again: by its name where it was kept."""
-    return [f"again: streamtight replay {one.id}" for one in kept if one.path is not None]
+    """How to see it fail again: by its name where it was kept, else by a token if that is short enough to be copied."""
+    names = [one.token if one.path is None else one.id for one in kept]
+    return [f"again: streamtight replay {name}" for name in names if len(name) <= LONGEST_TOKEN]
 
 
 class _Story:
