@@ -10,6 +10,7 @@ True
 from __future__ import annotations
 
 import enum
+import html
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +22,10 @@ from streamtight.errors import VerdictError
 from streamtight.stream.event import Event
 from streamtight.stream.plain import plain, schedule_data
 from streamtight.stream.schedule import Schedule
+from streamtight.stream.svg import cut
+
+MOST_IN_NOTEBOOK = 20_000
+"""So many letters of a story are shown in a notebook."""
 
 
 class Outcome(enum.IntEnum):
@@ -247,6 +252,17 @@ class Verdict:
         """The counterexample as SVG, where there is a picture of it; else nothing."""
         return "" if self.counterexample is None else self.counterexample.picture
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the story, and the picture under it."""
+        colour = {Outcome.FAILS: "#cf222e", Outcome.UNDECIDED: "#9a6700", Outcome.HOLDS: "#1a7f37"}[self.outcome]
+        story = html.escape(cut(self.story(), MOST_IN_NOTEBOOK))
+        drawn = self.picture()
+        figure = f'<div style="overflow-x: auto">{drawn}</div>' if drawn else ""
+        return (
+            f'<div style="border-left: 5px solid {colour}; padding-left: 0.8em">'
+            f'<pre style="white-space: pre-wrap">{story}</pre>{figure}</div>'
+        )
+
     def to_json(self) -> str:
         """The verdict as JSON, for other programs."""
         return json.dumps(self.as_data(), indent=2)
@@ -358,7 +374,11 @@ def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
         "actual": plain(counterexample.actual),
         "table": None
         if counterexample.table is None
-        else {"columns": list(counterexample.table.columns), "rows": [list(row) for row in counterexample.table.rows]},
+        else {
+            "title": counterexample.table.title,
+            "columns": list(counterexample.table.columns),
+            "rows": [list(row) for row in counterexample.table.rows],
+        },
         "picture": counterexample.picture,
         "replay": counterexample.replay,
         "reruns": counterexample.reruns,

@@ -126,6 +126,11 @@ class Transducer:
         if len(set(self.inputs)) < len(self.inputs):
             raise _wrong("Transducer", "different states as inputs", str(self.inputs))
 
+    def _repr_html_(self) -> str:
+        from streamtight.properties.transducer_picture import picture
+
+        return picture(self)
+
     def _require(self, rule: Rule) -> None:
         places = {each.place for each in walk(rule.term) if isinstance(each, Slot)}
         if isinstance(rule.on, str) and rule.on not in self.tags:

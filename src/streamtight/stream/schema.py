@@ -99,6 +99,15 @@ class Schema(Dependence):
                     pairs[a, b] = pairs[b, a] = keys
         return pairs
 
+    def picture(self) -> str:
+        """The schema as an SVG picture: its parts, each above those that it is made of; notebooks show it."""
+        from streamtight.stream.schema_picture import schema_picture
+
+        return schema_picture(self)
+
+    def _repr_html_(self) -> str:
+        return self.picture()
+
     def _unknown_kind(self, event: Event) -> SchemaError:  # type: ignore[override]
         known = super()._unknown_kind(event)
         return SchemaError(known.where, needed=known.needed, came=known.came, hint=known.hint)

@@ -172,6 +172,15 @@ class Trace:
         """Every order of an equal trace, once each. There can be very many: only for small traces."""
         yield from _orders(self.events, self.upto)
 
+    def picture(self) -> str:
+        """The events and their order as an SVG picture: a Hasse diagram; notebooks show it."""
+        from streamtight.stream.order_picture import order_picture
+
+        return order_picture(None, self.events, self.upto, names=("", "events"))
+
+    def _repr_html_(self) -> str:
+        return self.picture()
+
     def __repr__(self) -> str:
         return f"Trace([{', '.join(map(repr, self.events))}], {self.upto!r})"
 
