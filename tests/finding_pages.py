@@ -60,7 +60,7 @@ def prints(name: str, folder: Path) -> str:
         sys.path.remove(str(folder))
         for module in ("jobs", "windows"):
             sys.modules.pop(module, None)
-    told = told.replace(f"{folder}/", "")
+    told = re.sub(r" at 0x\w+", " at 0x...", told.replace(f"{folder}/", ""))
     return re.sub(r"\n  to see it again\n.*", "\n", told, flags=re.DOTALL)
 
 
