@@ -16,7 +16,7 @@ MOST_LINES, MOST_LETTERS = 6, 44
 
 def picture_of(plan: Plan) -> str:
     """A plan as SVG: for each worker the type of its state, its place, and its shares with their rates."""
-    return tree_picture(_box(plan.root), f"plan for {plan.program.name}")
+    return tree_picture(f"plan for {plan.program.name}", _box(plan.root))
 
 
 def _box(worker: Worker) -> Box:

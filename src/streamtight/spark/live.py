@@ -13,6 +13,7 @@ twice. What the tasks do is in `live_bucket.py`, what the driver knows in `live_
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 import pickle
@@ -35,11 +36,13 @@ from streamtight.spark.engine import settings
 from streamtight.spark.failure import job_error
 from streamtight.spark.live_book import HISTORY, Alarm, Folder, Limits, Metrics
 from streamtight.spark.live_bucket import PACKED, REPORTED, Bucket, Equal, Pack
+from streamtight.spark.metrics_picture import Panel, chart
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
 from streamtight.spark.run import ONE_AT_A_TIME
 from streamtight.spark.session import is_connect, require_packages
 from streamtight.stream.dependence import Dependence, key_getter
 from streamtight.stream.equality import Equality, equality_of
+from streamtight.stream.svg import stacked
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 
 BUCKETS_PER_TASK = 4
@@ -206,7 +209,7 @@ class LiveComparison:
         scope = Scope.observed(rows)
         refuted = next((alarm.counterexample for alarm in alarms if alarm.counterexample is not None), None)
         if refuted is not None:
-            return Verdict(claim, Outcome.FAILS, scope, refuted)
+            return Verdict(claim, Outcome.FAILS, scope, self._with_metrics(refuted))
         if metrics is None or not rows:
             return Verdict(claim, Outcome.UNDECIDED, scope, reason="vacuous: no row has come")
         if not metrics.unmatched:
@@ -214,7 +217,7 @@ class LiveComparison:
         if ended:
             places = tuple(one.place for one in waiting)
             difference = Difference(None, left_over=places, left_over_count=metrics.unmatched)
-            return Verdict(claim, Outcome.FAILS, scope, self._left_over(difference))
+            return Verdict(claim, Outcome.FAILS, scope, self._with_metrics(self._left_over(difference)))
         oldest = waiting[0].place
         stuck = ", which is stuck" if any(alarm.stuck == oldest for alarm in alarms) else ""
         reason = (
@@ -223,6 +226,34 @@ class LiveComparison:
             f"{metrics.oldest_seconds:.1f} s{stuck}"
         )
         return Verdict(claim, Outcome.UNDECIDED, scope, reason=reason)
+
+    def picture(self) -> str:
+        """The metrics over time as an SVG picture, with its alarms: unmatched rows, rows a second, seconds a batch."""
+        history, alarms = self.history, self.alarms
+        return chart(
+            [one.at.timestamp() for one in history],
+            [
+                Panel(
+                    "unmatched rows",
+                    {
+                        "left": [one.unmatched_left for one in history],
+                        "right": [one.unmatched_right for one in history],
+                    },
+                ),
+                Panel("rows a second", {"both": _rows_a_second(history)}),
+                Panel("seconds a batch", {"seconds": [one.seconds for one in history]}),
+            ],
+            label=f"{len(history)} micro-batches of a comparison up to {self._upto!r}",
+            marks=[(alarm.at.timestamp(), str(alarm)) for alarm in alarms],
+        )
+
+    def _repr_html_(self) -> str:
+        return self.picture()
+
+    def _with_metrics(self, counterexample: Counterexample) -> Counterexample:
+        if len(self.history) < 2:
+            return counterexample
+        return dataclasses.replace(counterexample, picture=stacked(counterexample.picture, self.picture()))
 
     def _left_over(self, difference: Difference) -> Counterexample:
         """What is unmatched, as far as it was reported, differs as the streams do."""
@@ -336,6 +367,15 @@ class LiveComparison:
                 raised=text,
             )
             self._alarm_error.__cause__ = error
+
+
+def _rows_a_second(history: Sequence[Metrics]) -> list[float | None]:
+    """How many rows of both sides came for each second since the batch before; None for the first."""
+    rates: list[float | None] = [None] * min(len(history), 1)
+    for before, now in itertools.pairwise(history):
+        seconds = (now.at - before.at).total_seconds()
+        rates.append((now.left + now.right - before.left - before.right) / seconds if seconds > 0 else None)
+    return rates
 
 
 def _now() -> int:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from streamtight.method.watch.questions import CONFLICT, LATE, UNDEFINED, Question
+from streamtight.spark.metrics_picture import Panel, chart
 
 OBSERVED = "watch"
 _COUNTED = {"undefined": UNDEFINED, "conflict": CONFLICT, "late": LATE}
@@ -65,6 +66,23 @@ class WatchMetrics(StreamingQueryListener):
         """For each query, how many answers were given, undefined, a conflict, late, and false, since it listens."""
         with self._lock:
             return {name: dict(counts) for name, counts in self._totals.items()}
+
+    def picture(self) -> str:
+        """The last micro-batches over time as an SVG picture: rows a second, seconds a batch, keys, lag."""
+        with self._lock:
+            history = tuple(self.history)
+        panels = [
+            Panel("rows a second", {"rows": [one.per_second for one in history]}),
+            Panel("seconds a batch", {"seconds": [one.seconds for one in history]}),
+            Panel("keys with a state", {"keys": [float(one.keys) for one in history]}),
+        ]
+        if any(one.lag_seconds is not None for one in history):
+            panels.append(Panel("seconds behind the clock", {"lag": [one.lag_seconds for one in history]}))
+        label = f"{len(history)} micro-batches of watched streams"
+        return chart([one.at.timestamp() for one in history], panels, label=label)
+
+    def _repr_html_(self) -> str:
+        return self.picture()
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - the name is Spark's
         """Nothing is known yet."""

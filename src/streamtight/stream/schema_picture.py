@@ -15,7 +15,13 @@ MOST_LINES, MOST_LETTERS = 6, 44
 
 def schema_picture(schema: Schema) -> str:
     """A schema as SVG: what is in one order, what is split by which key, what is in no order."""
-    return tree_picture(_box(schema), repr(schema))
+    return tree_picture(repr(schema), _box(schema))
+
+
+def schemas_picture(**schemas: Schema) -> str:
+    """Several schemas side by side, each with its name."""
+    named = [Box([name], repr(schema), [_box(schema)]) for name, schema in schemas.items()]
+    return tree_picture(" and ".join(f"{name} {schema!r}" for name, schema in schemas.items()), *named)
 
 
 def _box(schema: Schema) -> Box:

@@ -13,6 +13,7 @@ font-family="monospace" font-size="12">
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from html import escape
@@ -90,3 +91,21 @@ def escaped(text: str) -> str:
     if not text.isprintable():
         text = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
     return escape(text)
+
+
+_SIZE = re.compile(r'<svg [^>]*?width="([\d.e+]+)" height="([\d.e+]+)"')
+
+
+def stacked(*pictures: str) -> str:
+    """These pictures as one, each below the one before; those that are empty are left out."""
+    drawn = [picture for picture in pictures if picture]
+    if len(drawn) < 2:
+        return "".join(drawn)
+    lines, top, width = [], 0.0, 0.0
+    for picture in drawn:
+        found = _SIZE.match(picture)
+        if found is None:
+            raise AssertionError("every picture begins with its size")  # pragma: no cover
+        lines.append(picture.replace("<svg ", f'<svg y="{top:g}" ', 1))
+        width, top = max(width, float(found[1])), top + float(found[2])
+    return frame(lines, width, top, f"{len(drawn)} pictures")

@@ -30,24 +30,26 @@ class Box:
         return LINE * len(self.texts) + 2 * MARGIN
 
 
-def tree_picture(root: Box, label: str) -> str:
-    """A tree as SVG."""
-    drawing = _Drawing(root)
+def tree_picture(label: str, *roots: Box) -> str:
+    """Trees as SVG, side by side."""
+    drawing = _Drawing(roots)
     return svg.frame(drawing.edges + drawing.boxes, *drawing.size, label)
 
 
 class _Drawing:
     """Where everything is."""
 
-    def __init__(self, root: Box) -> None:
+    def __init__(self, roots: Sequence[Box]) -> None:
         self.edges: list[str] = []
         self.boxes: list[str] = []
         layers: list[float] = []
-        for depth, box in _with_depth(root):
+        for depth, box in (each for root in roots for each in _with_depth(root)):
             layers += [0.0] * (depth + 1 - len(layers))
             layers[depth] = max(layers[depth], box.height)
         self._tops = [GAP + sum(layers[:depth]) + LAYER * depth for depth in range(len(layers))]
-        width, _ = self._draw(root, 0, GAP)
+        width = float(GAP)
+        for root in roots:
+            width, _ = self._draw(root, 0, width)
         self.size = width, self._tops[-1] + layers[-1] + GAP
 
     def _draw(self, box: Box, depth: int, left: float) -> tuple[float, float]:

@@ -15,7 +15,10 @@ from typing import Any, Protocol
 from streamtight.program.network import sort_key
 from streamtight.source.generate import Source, generated
 from streamtight.stream.event import Event, Kind
+from streamtight.stream.order_picture import order_picture
 from streamtight.stream.schema import Schema
+from streamtight.stream.schema_picture import schemas_picture
+from streamtight.stream.svg import stacked
 from streamtight.stream.trace import Trace
 from streamtight.verdict import Counterexample, Table
 
@@ -199,9 +202,19 @@ def _shown(what: Tried, pair: Pair) -> Counterexample:
             (("one", _lines(pair.events), _told(one)), ("other", _lines(pair.other), _told(other))),
         ),
         replay=what.replay(pair),
+        picture=_picture(what, pair),
         reruns=RERUNS,
         failing_reruns=sum(_differ(what, pair) for _ in range(RERUNS)),
     )
+
+
+def _picture(what: Tried, pair: Pair) -> str:
+    """Two orders of the input that its type does not tell apart, and what goes in and comes out by type."""
+    types = schemas_picture(takes=what.takes, gives=what.gives)
+    if pair.is_one_order:
+        return types
+    orders = order_picture(pair.events, pair.other, what.takes, marks=({}, {}), names=("one order", "another order"))
+    return stacked(orders, types)
 
 
 def _lines(events: Sequence[Event]) -> str:
