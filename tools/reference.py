@@ -378,7 +378,7 @@ def command_line() -> str:
     """Every command with its arguments and options, read off the app."""
     import typer.main
 
-    app = importlib.import_module("streamtight.cli").app
+    app = importlib.import_module("streamtight.cli.app").app
     command = typer.main.get_command(app)
     lines = ["# Command line", "", _help(command.help), ""]
     commands = {name: each for name, each in sorted(command.commands.items()) if not each.hidden}  # type: ignore[attr-defined]
