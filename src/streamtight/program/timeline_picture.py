@@ -168,7 +168,7 @@ class _Drawing:
         if strips:
             height += LINE + PAD + (LINE + PAD) * len(strips)
         if never:
-            height += LINE + PAD + LINE * (min(len(never), MOST_LISTED) + 1)
+            height += LINE + PAD + LINE * min(len(never), MOST_LISTED + 1)
             longest = max(svg.width_of(_cut_row(event)) for event in never[:MOST_LISTED])
             width = max(width, MARGIN + self._side + longest + MARGIN)
         self.size = max(width, MARGIN * 2 + svg.width_of(self._caption, svg.SMALL)), height + LINE + MARGIN
@@ -220,7 +220,7 @@ class _Drawing:
         """What is drawn: columns that matter first, so that texts are above them."""
         bottom = self.size[1] - MARGIN - LINE
         if self._never:
-            bottom -= LINE + PAD + LINE * (min(len(self._never), MOST_LISTED) + 1)
+            bottom -= LINE + PAD + LINE * min(len(self._never), MOST_LISTED + 1)
         for number, column in enumerate(self._columns):
             left, width = self._lefts[number], self._widths[number]
             if column.matters:
@@ -277,7 +277,7 @@ class _Drawing:
             else:
                 cross = f"M{x - 4:g} {y - 4:g}l8 8m0 -8l-8 8"
                 path = f'<path d="{cross}" fill="none" stroke="currentColor" stroke-width="2.5"/>'
-                yield svg.titled("no", path, marked=True)
+                yield svg.titled("no", path, marked=self._columns[number].matters)
 
     def _drawn_never(self, top: float) -> Iterator[str]:
         if not self._never:

@@ -269,7 +269,7 @@ def _told_of(*, shown: int, of: int, columns: int, of_columns: int, different: i
     if shown < of:
         told.append(f"{shown:,} of {of:,} rows are shown: the first, the last, and those where they differ")
         if different:
-            told.append(f"{different:,} rows differ")
+            told.append(_many(different, "row differs", "rows differ"))
     if columns < of_columns:
         told.append(f"{columns} of {of_columns} columns are shown: the first, and those that differ")
     return f'<p class="soft">{"; ".join(told)}</p>' if told else ""

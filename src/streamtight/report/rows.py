@@ -19,10 +19,10 @@ Row = Mapping[str, Any]
 
 MOST_COMPARED = 40_000
 """Up to so many pairs of rows that have no equal, each is compared with each; else only those that begin alike."""
-MOST_ROWS, MOST_DIFFERENT, ENDS = 60, 40, 2
-"""So many rows are shown of a table, so many that differ among them, and so many at both ends."""
-MOST_COLUMNS, FIRST_COLUMNS = 24, 6
-"""So many columns are shown, and so many of these whether they differ or not."""
+MOST_ROWS, MOST_DIFFERENT, ENDS, FEWEST = 60, 40, 2, 12
+"""So many rows are shown of a table, so many that differ among them, so many at both ends, and at least so many."""
+MOST_COLUMNS, FIRST_COLUMNS, FEW_COLUMNS = 24, 4, 8
+"""So many columns are shown; if there are more, so many at the beginning, those that differ, and so many in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def sampled(count: int, interesting: Iterable[int] = ()) -> list[int]:
         chosen |= {one for one in (place - 1, place, place + 1) if 0 <= one < count and len(chosen) < MOST_ROWS}
         chosen.add(place)
     for place in range(count):  # what room is left, from the beginning
-        if len(chosen) >= MOST_ROWS // 2:
+        if len(chosen) >= FEWEST:
             break
         chosen.add(place)
     return sorted(chosen)
@@ -186,6 +186,7 @@ def columns_of(rows: Iterable[Row], differing: Iterable[str] = ()) -> tuple[list
     names = list(dict.fromkeys(name for row in rows for name in fields_of(row)))
     if len(names) <= MOST_COLUMNS:
         return names, len(names)
-    wanted = list(dict.fromkeys([*names[:FIRST_COLUMNS], *(n for n in names if n in set(differing)), *names]))
-    kept = set(wanted[:MOST_COLUMNS])
+    different = set(differing)
+    chosen = list(dict.fromkeys([*names[:FIRST_COLUMNS], *(name for name in names if name in different)]))
+    kept = set(chosen[:MOST_COLUMNS] if len(chosen) >= FEW_COLUMNS else dict.fromkeys([*chosen, *names[:FEW_COLUMNS]]))
     return [name for name in names if name in kept], len(names)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from streamtight import __version__
+from streamtight.findings import meaning_of
 from streamtight.method.typecheck.findings import RULES, Finding, Rule, Shown
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -16,11 +17,44 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def as_sarif(findings: Sequence[Finding]) -> str:
     """One run with these findings as its results, and the rules that they are of."""
     used = [rule for name, rule in RULES.items() if any(one.rule.name == name for one in findings)]
-    driver = {"name": "streamtight", "version": __version__, "rules": [_rule(rule) for rule in used]}
     places = {rule.name: place for place, rule in enumerate(used)}
-    results = [_result(one, places[one.rule.name]) for one in findings]
+    return _run([_rule(rule) for rule in used], [_result(one, places[one.rule.name]) for one in findings])
+
+
+def _run(rules: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> str:
+    driver = {"name": "streamtight", "version": __version__, "rules": rules}
     data = {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     return json.dumps(data, indent=2)
+
+
+def verdicts_sarif(verdicts: Sequence[Mapping[str, Any]], place: tuple[str, int] | None) -> str:
+    """Verdicts as results: FAILS are errors, UNDECIDED warnings; what holds is no result.
+
+    `verdicts` are as `Verdict.as_data` gives them; `place` is the file and the line of the job.
+    """
+    told = [one for one in verdicts if one["outcome"] != "HOLDS"]
+    names = list(dict.fromkeys(map(_finding_of, told)))
+    rules = [{"id": name, "shortDescription": {"text": meaning_of(name) or "no answer"}} for name in names]
+    results = []
+    for one in told:
+        name = _finding_of(one)
+        result: dict[str, Any] = {
+            "ruleId": name,
+            "ruleIndex": names.index(name),
+            "level": "error" if one["outcome"] == "FAILS" else "warning",
+            "message": {"text": one["story"]},
+        }
+        if one.get("kept"):
+            result["properties"] = {"replay": one["kept"]["token"]}
+        if place is not None:
+            result["locations"] = [_location(*place)]
+        results.append(result)
+    return _run(rules, results)
+
+
+def _finding_of(verdict: Mapping[str, Any]) -> str:
+    found = verdict["counterexample"]
+    return str(found["finding"]) if found else "UNDECIDED"
 
 
 def findings_json(findings: Sequence[Finding], unknown: Sequence[str]) -> str:
@@ -32,7 +66,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.why},
-        "help": {"text": f"Fix: {rule.fix}. See docs/lint.md#{rule.name.lower()}"},
+        "help": {"text": f"Fix: {rule.fix}. See docs/findings/{rule.name}.md"},
         "defaultConfiguration": {"level": rule.severity.name.lower()},
     }
 
@@ -48,7 +82,10 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
     if finding.shown is not Shown.NOT_TRIED:
         result["properties"]["because"] = finding.because
     if finding.place.file:
-        region = {"startLine": max(1, finding.place.line)}
-        file = {"uri": PurePath(finding.place.file).as_posix()}
-        result["locations"] = [{"physicalLocation": {"artifactLocation": file, "region": region}}]
+        result["locations"] = [_location(finding.place.file, finding.place.line)]
     return result
+
+
+def _location(file: str, line: int) -> dict[str, Any]:
+    where = {"artifactLocation": {"uri": PurePath(file).as_posix()}, "region": {"startLine": max(1, line)}}
+    return {"physicalLocation": where}

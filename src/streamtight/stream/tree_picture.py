@@ -54,13 +54,14 @@ class _Drawing:
 
     def _draw(self, box: Box, depth: int, left: float) -> tuple[float, float]:
         """Draws a box and those below it from `left` on; gives where the next may begin, and its middle."""
-        top, right = self._tops[depth], left
+        top, right = self._tops[depth], left + _width(box) + GAP
+        inner = left + (_width(box) - _width_below(box)) / 2
         middles = []
         for child in box.below:
-            right, middle = self._draw(child, depth + 1, right)
+            inner, middle = self._draw(child, depth + 1, inner)
             middles.append(middle)
         middle = (middles[0] + middles[-1]) / 2 if middles else left + box.width / 2
-        begin = max(left, middle - box.width / 2)
+        begin = min(max(left, middle - box.width / 2), right - GAP - box.width)
         middle = begin + box.width / 2
         self.edges += [
             f'<line x1="{middle:g}" y1="{top + box.height:g}" x2="{below:g}" y2="{self._tops[depth + 1]:g}" '
@@ -68,7 +69,7 @@ class _Drawing:
             for below in middles
         ]
         self.boxes.append(self._box(box, begin, top))
-        return max(right, begin + box.width + GAP), middle
+        return right, middle
 
     @staticmethod
     def _box(box: Box, left: float, top: float) -> str:
@@ -81,6 +82,15 @@ class _Drawing:
             for number, text in enumerate(box.texts)
         )
         return svg.titled(box.title, rect, *lines)
+
+
+def _width(box: Box) -> float:
+    """How much room it needs, with all below it."""
+    return max(box.width, _width_below(box))
+
+
+def _width_below(box: Box) -> float:
+    return sum(map(_width, box.below)) + GAP * (len(box.below) - 1) if box.below else 0.0
 
 
 def _with_depth(box: Box, depth: int = 0) -> Iterator[tuple[int, Box]]:
