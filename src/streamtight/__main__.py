@@ -1,5 +1,5 @@
 """`python -m streamtight` is the command line."""
 
-from streamtight.cli import main
+from streamtight.cli.app import main
 
 main()

@@ -145,8 +145,11 @@ class Counterexample:
     failing_reruns: int = 0
     """How many of these failed as well."""
 
-    def story(self) -> str:
-        """What a person reads first: what is wrong, on which input, what was expected, what came, how to see it."""
+    def story(self, *, code: bool = True) -> str:
+        """What a person reads first: what is wrong, on which input, what was expected, what came, how to see it.
+
+        Without `code`, the lines of Python that show it again are left out.
+        """
         parts = [f"{self.finding}: {self.explanation}"]
         if self.table is not None:
             parts.append(f"{self.table.title}\n" + _indented(str(self.table)))
@@ -160,7 +163,7 @@ class Counterexample:
             parts.append("came\n" + _listed(self.actual))
         if self.reruns:
             parts.append(f"run again: failed {self.failing_reruns} of {self.reruns} times")
-        if self.replay:
+        if self.replay and code:
             parts.append("to see it again\n" + _indented(self.replay))
         return "\n".join(parts)
 
@@ -233,11 +236,11 @@ class Verdict:
         assuming = f", assuming that {' and '.join(self.assumptions)}" if self.assumptions else ""
         return f"{self.outcome.name}  {self.claim}{found}{because} ({self.scope}{assuming})"
 
-    def story(self) -> str:
-        """The line, and under it how it was decided and the counterexample."""
+    def story(self, *, code: bool = True) -> str:
+        """The line, and under it how it was decided and the counterexample, with the code that shows it or without."""
         parts = [f"decided by {self.method}"] if self.method else []
         if self.counterexample is not None:
-            parts.append(self.counterexample.story())
+            parts.append(self.counterexample.story(code=code))
         return "\n".join([str(self), *map(_indented, parts)])
 
     def require(self) -> Verdict:
@@ -387,7 +390,7 @@ def _counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
 
 
 def _listed(events: tuple[Event, ...]) -> str:
-    return "\n".join(f"  {event!r}" for event in events) or "  (nothing)"
+    return "\n".join(f"  {event}" for event in events) or "  (nothing)"
 
 
 def _indented(text: str) -> str:

@@ -165,6 +165,7 @@ DATA = {
     "explanation": "e",
     "seed": None,
     "schedule": None,
+    "code": "",
 }
 
 

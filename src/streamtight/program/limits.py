@@ -10,6 +10,7 @@ streamtight.program.limits.Stopped: 5 is not in 0..3
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -151,3 +152,23 @@ class Limited(Rules):
 def _require(fine: bool, where: str, needed: str, came: object, hint: str) -> None:
     if not fine:
         raise PipelineError(where, needed=needed, came=repr(came), hint=hint)
+
+
+def parse_integers(text: str) -> int | Integers:
+    """Which whole numbers there are, from the command line: `4`, `modulo(4)`, `whole(0, 9)`.
+
+    >>> parse_integers("4"), parse_integers("modulo(3)") == modulo(3), parse_integers("whole(-2, 9)") == whole(-2, 9)
+    (4, True, True)
+    """
+    found = re.fullmatch(r"\s*(?:(modulo|whole)\s*\()?\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*)?\)?\s*", text)
+    name, numbers = (found[1], [int(one) for one in found.groups()[1:] if one]) if found else (None, [])
+    match name, numbers:
+        case None, [count] if "(" not in text and ")" not in text:
+            return count
+        case "modulo", [count]:
+            return modulo(count)
+        case "whole", [low, high]:
+            return whole(low, high)
+    raise PipelineError(
+        f"the whole numbers {text!r}", needed="4, modulo(4) or whole(0, 9)", came=repr(text), hint="modulo(4)"
+    )

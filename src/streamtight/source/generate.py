@@ -122,7 +122,12 @@ def generated(
     return Source(kinds, promise, f"generated {described}", True, generator.traces, generator.simpler)
 
 
-def generated_from(pools: Mapping[Kind, Mapping[str, Sequence[object]]], *, size: int | tuple[int, int] = 12) -> Source:
+def generated_from(
+    pools: Mapping[Kind, Mapping[str, Sequence[object]]],
+    *,
+    size: int | tuple[int, int] = 12,
+    upto: Dependence = ordered,
+) -> Source:
     """Generated traces of these kinds, with the values to draw from for each field of each kind, whatever their names.
 
     Fields that are given one and the same list get the same values in a trace, so that kinds can meet.
@@ -132,8 +137,8 @@ def generated_from(pools: Mapping[Kind, Mapping[str, Sequence[object]]], *, size
     [(Order(size=7), Order(size=7))]
     """
     kinds = tuple(pools)
-    generator = _Generator(kinds, ordered, _sizes(size), None, False, {}, pools)
-    return Source(kinds, ordered, f"generated {names(kinds)}", True, generator.traces, generator.simpler)
+    generator = _Generator(kinds, upto, _sizes(size), None, False, {}, pools)
+    return Source(kinds, upto, f"generated {names(kinds)}", True, generator.traces, generator.simpler)
 
 
 def listed(what: Trace | Iterable[Trace] | Iterable[Event], *, upto: Dependence | None = None) -> Source:

@@ -52,6 +52,8 @@ class Kept:
     seed: int | None = None
     schedule: Mapping[str, Any] | None = None
     """As `schedule_data` gives it; None if asking again is all that is needed."""
+    code: str = ""
+    """The lines of Python that show it again, for people; they are not run."""
     path: Path | None = field(default=None, compare=False)
 
     @property
@@ -76,7 +78,7 @@ class Kept:
         if found is None:
             raise SourceError("keep(verdict)", needed="a verdict that FAILS", came=str(verdict), hint="verdict.fails")
         schedule = None if found.schedule is None else schedule_data(found.schedule)
-        return cls(ask, verdict.claim, found.finding, found.explanation, verdict.scope.seed, schedule)
+        return cls(ask, verdict.claim, found.finding, found.explanation, verdict.scope.seed, schedule, found.replay)
 
     @classmethod
     def read(cls, what: str | Path) -> Kept:
@@ -105,12 +107,13 @@ class Kept:
                 "explanation": str(explanation),
                 "seed": int() | None as seed,
                 "schedule": dict() | None as schedule,
+                "code": str(code),
             }:
                 if version != VERSION:
                     raise _unreadable(where, f"version {version}")
                 if not _is_ask(ask):
                     raise _unreadable(where, f"asked by {ask!r:.100}")
-                return cls(ask, claim, finding, explanation, seed, schedule, path)
+                return cls(ask, claim, finding, explanation, seed, schedule, code, path)
         raise _unreadable(where, f"{text[:60]!r}")
 
     def _data(self) -> dict[str, Any]:
@@ -122,6 +125,7 @@ class Kept:
             "explanation": self.explanation,
             "seed": self.seed,
             "schedule": self.schedule,
+            "code": self.code,
         }
 
     def write(self, folder: Path) -> Kept:

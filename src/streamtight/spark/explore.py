@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from streamtight.program.machine import Machine, fork_join_machine
 from streamtight.program.pipeline import Pipeline
 from streamtight.program.watched import Watched
 from streamtight.properties.temporal import Formula
+from streamtight.spark.progress import states_reached
 from streamtight.verdict import Outcome, Verdict
 
 
@@ -71,7 +71,7 @@ def explore(
 
     states, seconds   how much may be used
     """
-    told = _progress()
+    told = states_reached("exploring:")
     if isinstance(program, (Pipeline, Watched)):
         if on is not None or key is not None or job is not None:
             raise PipelineError(
@@ -159,16 +159,3 @@ def _confirmed(verdict: Verdict, claim: Any, job: Callable[..., Any]) -> Verdict
 
 def _assuming(verdict: Verdict, told: str) -> Verdict:
     return replace(verdict, assumptions=(*verdict.assumptions, told))
-
-
-def _progress() -> Callable[[int], None] | None:
-    """A line on the terminal that says how many states were reached; None where nobody watches."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(states: int) -> None:
-        if states > 10_000:
-            sys.stderr.write(f"\rexploring: {states:,} states\033[K\r")  # what is printed next is written over it
-            sys.stderr.flush()
-
-    return show

@@ -127,6 +127,21 @@ class JvmEngine:
         frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
         return frames, build(frames)
 
+    @staticmethod
+    def refused_modes(frame: DataFrame) -> dict[str, str]:
+        """The output modes in which Spark would not start a streaming DataFrame, each with its words for that."""
+        jvm: Any = frame.sparkSession._jvm
+        plan = frame._jdf.queryExecution().analyzed()
+        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        modes = jvm.org.apache.spark.sql.streaming.OutputMode
+        refused = {}
+        for name, mode in (("append", modes.Append), ("update", modes.Update), ("complete", modes.Complete)):
+            try:
+                checker.checkForStreaming(plan, mode())
+            except JVM_ERRORS as error:
+                refused[name] = str(error).partition("\n")[0]
+        return refused
+
     def carry(self, output: DataFrame, column: str) -> DataFrame:
         """The output with a column of the input that the job does not know; ValueError if its plan might mix values."""
         carrier = self._loader.loadClass("streamtight.Carry").newInstance()

@@ -25,7 +25,6 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from streamtight.errors import SourceError
 from streamtight.method.prove.allowed import parameters_of
 from streamtight.method.prove.inputs import Input
-from streamtight.method.prove.parse_input import parse_input
 from streamtight.method.typecheck import functions
 from streamtight.method.typecheck.findings import RULES, Finding, Reading, is_ignored, sorted_findings
 from streamtight.program.relation import Place
@@ -33,10 +32,10 @@ from streamtight.spark.lint_lines import Lines, is_spark_class, rows_of_lists, s
 from streamtight.spark.lint_plan import read_plan
 from streamtight.spark.load import load_function
 from streamtight.spark.plan import plan_of, rdd_of
-from streamtight.spark.samples import sample_of
 from streamtight.spark.session import session
-from streamtight.spark.typecheck import RUNS, Examined, examine
+from streamtight.spark.typecheck import METHOD, RUNS, Examined, examine
 from streamtight.stream.dependence import Dependence
+from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 
 _WRITES = {
     DataFrameWriter: ("save", "saveAsTable", "insertInto", "parquet", "json", "csv", "orc", "text", "jdbc", "xml"),
@@ -84,26 +83,28 @@ class Linted:
             return "nothing was read: the file writes nothing; name a function, file.py:function"
         return f"{self.read} read, {len(self.findings)} found, {shown} of them shown{unknown}"
 
+    def verdicts(self, place: str) -> list[Verdict]:
+        """The same as verdicts: a FAILS for what was shown, an UNDECIDED for what was only read."""
+        claim = f"{place} does not depend on an order that Spark does not fix"
+        found = []
+        for one in self.findings:
+            if one.shown.is_seen:
+                example = one.counterexample or Counterexample(one.rule.name, str(one))
+                example = replace(example, finding=one.rule.name, explanation=f"{one}\n{example.explanation}")
+                found.append(Verdict(claim, Outcome.FAILS, Scope.tested(1), example))
+            else:
+                found.append(Verdict(claim, Outcome.UNDECIDED, Scope.tested(0), reason=str(one)))
+        found += [Verdict(claim, Outcome.UNDECIDED, Scope.tested(0), reason=text) for text in self.unknown]
+        if not found and not self.read:
+            found.append(Verdict(claim, Outcome.UNDECIDED, Scope.tested(0), reason=self.told))
+        return found or [Verdict(claim, Outcome.HOLDS, Scope.proved(), method=METHOD)]
+
     @property
     def exit_code(self) -> int:
         """0 if nothing was found, 1 if something was shown, 2 if it was not, or if not all could be read."""
         if any(one.shown.is_seen for one in self.findings):
             return 1
         return 2 if self.findings or self.unknown or not self.read else 0
-
-
-def parse_tables(place: str, inputs: Sequence[str], samples: Sequence[Path]) -> list[Input]:
-    """The tables that a function takes, from the options of the command line."""
-    given = [parse_input(text) for text in inputs] or [sample_of(path) for path in samples]
-    needs = not place.endswith(".py")
-    if (inputs and samples) or (needs and not given):
-        raise SourceError(
-            "lint",
-            needed="--input for each table that the function takes, or --sample for each",
-            came="both" if given else "neither",
-            hint="--input 'table[k: int, v: int?]'",
-        )
-    return list(given)
 
 
 def lint(

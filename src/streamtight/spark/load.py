@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +20,15 @@ from streamtight.errors import SourceError
 
 
 def load_function(place: str) -> Callable[..., Any]:
-    """The function at `file.py:name` or `module:name`. The file is run, as Python runs a script that is imported."""
+    """The function at `file.py:name` or `module:name`."""
+    found = load_object(place)
+    if not callable(found):
+        raise SourceError(place, needed="a function", came=repr(found)[:100], hint="a def, or a lambda with a name")
+    return found  # type: ignore[no-any-return]
+
+
+def load_object(place: str) -> Any:
+    """What has this name in `file.py:name` or `module:name`. The file is run, as Python runs what is imported."""
     where, _, name = place.rpartition(":")
     if not where or not name:
         raise SourceError(
@@ -27,22 +38,44 @@ def load_function(place: str) -> Callable[..., Any]:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            functions = sorted(
-                own for own, value in vars(module).items() if callable(value) and not own.startswith("_")
-            )
+            own = {one: value for one, value in vars(module).items() if not one.startswith("_")}
+            near = difflib.get_close_matches(part, own) or [
+                one for one, value in own.items() if getattr(value, "__module__", None) == module.__name__
+            ]
             raise SourceError(
                 place,
                 needed=f"a name that {where} has",
                 came=repr(name),
-                hint=", ".join(f"{where}:{one}" for one in functions[:5]) or "a function in this file",
+                hint=", ".join(f"{where}:{one}" for one in near[:5]) or "a function in this file",
             )
         found = getattr(found, part)
-    if not callable(found):
-        raise SourceError(place, needed="a function", came=repr(found)[:100], hint="a def, or a lambda with a name")
     # Tasks get what the user's functions need by value: workers cannot import the file.
     register: Any = cloudpickle.register_pickle_by_value
     register(module)
-    return found  # type: ignore[no-any-return]
+    return found
+
+
+def place_of(found: Any) -> tuple[str, int] | None:
+    """The file and the line where a function or a class of the user's begins, from this folder if it is below it."""
+    try:
+        file, line = inspect.getsourcefile(found), inspect.getsourcelines(found)[1]
+    except (TypeError, OSError):  # an object, or code that was typed in
+        file, line = inspect.getsourcefile(type(found)) if _is_users(found) else None, 1
+    if file is None:
+        return None
+    path = Path(file).resolve()
+    return (str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)), line
+
+
+def _is_users(found: Any) -> bool:
+    return not type(found).__module__.startswith(("streamtight", "builtins"))
+
+
+def names_beside(place: str) -> dict[str, Any]:
+    """All that has a name in the file or module of a place that was loaded."""
+    where = place.rpartition(":")[0]
+    module = _load_file(Path(where), place) if where.endswith(".py") else _load_module(where, place)
+    return dict(vars(module))
 
 
 def import_lines(place: str, name: str) -> tuple[str, ...]:
@@ -107,9 +140,13 @@ def _load_module(name: str, place: str) -> ModuleType:
 
 
 def _did_not_load(place: str, error: Exception) -> SourceError:
+    where = place.rpartition(":")[0]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(where)]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    said = error.msg if isinstance(error, SyntaxError) else first_line(error)
     return SourceError(
         place,
         needed="code that can be imported",
-        came=f"{type(error).__name__}: {error}",
-        hint="python -c 'import ...' shows the same",
+        came=f"{type(error).__name__}: {said}" + (f" (line {line})" if line else ""),
+        hint=f"python {where}" if where.endswith(".py") else f"python -c 'import {where}'",
     )

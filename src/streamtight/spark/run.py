@@ -269,6 +269,19 @@ def output_columns(job: Job, *, takes: Takes, output: str | None, mode: str, spa
         return engine.probe(build, [table.struct for table in tables.values()])[1].schema
 
 
+def refused_modes(job: Job, *, takes: Takes, spark: SparkSession) -> dict[str, str]:
+    """The output modes in which Spark does not run a job as a stream, each with its words for that."""
+    if is_connect(spark):
+        return {}
+    from streamtight.spark.jvm import JvmEngine
+
+    tables = tables_of(takes)
+    build = builder(job, tables, None, wants_stream=True)
+    with ONE_AT_A_TIME, no_views_left(spark):
+        frame = JvmEngine(spark, shuffle_partitions=1).probe(build, [table.struct for table in tables.values()])[1]
+        return JvmEngine.refused_modes(frame)
+
+
 def _engine(spark: SparkSession, schedule: Schedule) -> Engine:
     if is_connect(spark):
         from streamtight.spark.connect import ConnectEngine

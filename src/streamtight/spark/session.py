@@ -81,6 +81,19 @@ def running_session() -> SparkSession | None:
     return active
 
 
+def stop_session() -> None:
+    """Stop Spark, if it runs, and its streams before it."""
+    pyspark = sys.modules.get("pyspark")
+    if pyspark is None or pyspark.SparkContext._active_spark_context is None:
+        return
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.builder.getOrCreate()
+    for query in active.streams.active:
+        query.stop()
+    active.stop()
+
+
 def require_packages(what: str, needed: Mapping[str, str]) -> None:
     """Raise if a package is missing that this needs. `needed` says for each module what to install."""
     missing = [wheel for module, wheel in needed.items() if not _is_installed(module)]

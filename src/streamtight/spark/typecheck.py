@@ -21,7 +21,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
 from streamtight.errors import SourceError, StreamtightError, TraceError, UnsupportedError
 from streamtight.method.compare.search import Progress
@@ -43,6 +42,7 @@ from streamtight.spark.progress import at_terminal
 from streamtight.spark.prove import deterministic
 from streamtight.spark.rows import Kinds, kind_of, kinds_of
 from streamtight.spark.run import MODES, ONE_AT_A_TIME, Job, builder, job_name, no_views_left, require_job, tables_of
+from streamtight.spark.samples import struct_of_input
 from streamtight.spark.session import is_connect, session
 from streamtight.stream.dependence import Dependence, unordered
 from streamtight.stream.event import Event, Kind, without_none
@@ -212,13 +212,8 @@ def _input(name: str, given: Any) -> _Input:
     if isinstance(given, DataFrame):
         return _Input((kind_of(name, given.schema),))
     if isinstance(given, TableInput):
-        return _Input((kind_of(name, _struct(given)),), given.keys, conditions=given.conditions)
+        return _Input((kind_of(name, struct_of_input(given)),), given.keys, conditions=given.conditions)
     return _Input(kinds_of(given, "takes"), promise=given if isinstance(given, Schema) else unordered)
-
-
-def _struct(given: TableInput) -> StructType:
-    fields = [{"name": one.name, "type": one.type, "nullable": one.nullable, "metadata": {}} for one in given.fields]
-    return StructType.fromJson({"type": "struct", "fields": fields})
 
 
 # -- functions of RDDs -----------------------------------------------------------------------------------------------

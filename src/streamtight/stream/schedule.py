@@ -241,7 +241,7 @@ class Schedule:
         for number, batch in enumerate(self.batches):
             lines.append(f"batch {number}")
             for place, partition in enumerate(batch):
-                shown = ", ".join(map(repr, partition)) or "(empty)"
+                shown = ", ".join(map(str, partition)) or "(empty)"
                 lines.append(f"  partition {place}: {shown}")
             for restart in self.restarts:
                 if restart.after == number:

@@ -331,7 +331,8 @@ def _order(asked: Asked[Job], job: Job, name: str) -> Verdict:
     return _law(
         asked,
         job,
-        f"{name} means the same in every order that {asked.source.upto!r} allows its input",
+        f"{name} means the same in whatever order its input comes"
+        + (f" that {asked.source.upto!r} allows" if asked.source.upto.clauses else ""),
         reordered,
         reordered_as(asked.source.upto),
         lambda finding, schedule, expected, actual: "DROPPED_LATE" if _late(expected, actual) else "ORDER_DEPENDENT",

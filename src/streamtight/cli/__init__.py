@@ -1,0 +1,1 @@
+"""The command line. Thin: it reads arguments, asks, and shows the answers."""
