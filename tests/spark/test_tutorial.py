@@ -42,6 +42,15 @@ def test_dots_stand_for_anything_and_nothing_else_does() -> None:
     assert not matches("ok ...\nend\n", "ok 3.11\nends")
 
 
+def test_the_first_page_shows_lines_of_the_tutorial() -> None:
+    first = BLOCK.search((PAGE.parent / "index.md").read_text())
+    assert first is not None
+
+    told = [line for _, shown in commands(first["text"]) for line in shown.splitlines()]
+    assert told
+    assert [line for line in told if line not in PAGE.read_text().splitlines()] == []
+
+
 @pytest.mark.slow
 def test_the_tutorial_prints_what_it_shows(tmp_path: Path) -> None:
     folder = Path(sys.executable).parent
