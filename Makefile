@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check spark slow bench docs golden format clean help
+.PHONY: demo test check spark chromium slow bench docs golden format clean help
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ check: $(READY) ## format, lint, types, and the tests that need no JVM (about tw
 
 spark: $(READY) ## the tests that start a JVM, in two sessions side by side (about ten minutes)
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "spark and not slow" tests docs README.md
+
+chromium: $(READY) ## what the tests of pages need: Chromium, from Debian's packages, and Playwright to drive it
+	sh scripts/install_chromium.sh
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[browser]"
 
 slow: $(READY) ## the tests of the case studies in full, and other long ones
 	$(BIN)/pytest -q -m slow tests
@@ -42,6 +46,7 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/parallelize.py
 	$(BIN)/python benchmarks/explore.py
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/report.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python benchmarks/watch.py
 

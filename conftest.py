@@ -22,6 +22,7 @@ pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=PAGES).p
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "browser: opens pages in Chromium; skipped where `make chromium` was not run")
     config.addinivalue_line("markers", "slow: takes long; run by `make slow`, and not by `make test`")
     config.addinivalue_line("markers", "spark: starts a JVM (every test below tests/spark, and docs pages on Spark)")
 
