@@ -24,7 +24,7 @@ def names() -> list[str]:
 def needs_spark(name: str) -> bool:
     code = _parts(name)["code"]
     return "pyspark" in code or any(
-        verb in code for verb in ("compare", "laws", "check(", "prove(", "session", "takes=tight.rdd")
+        verb in code for verb in ("compare", "laws", "check(", "prove(", "session", "takes=tight.rdd", "subprocess")
     )
 
 

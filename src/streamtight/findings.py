@@ -39,6 +39,8 @@ MEANINGS: Mapping[str, str] = {
     "NOT_REPEATABLE": "the job gives other rows each time it is run on the same input",
     # check: promises over time
     "VIOLATED": "a promise over time is broken at a certain batch",
+    # watch: what is true of a stream right now
+    "ALARM": "a query that should be true is false after some rows, or has no answer there",
     # prove: two programs on every input, and functions that merge
     "DIFFERENT": "the two programs give different results on this input",
     "DIFFERENT_COLUMNS": "the results have other columns, by name or type, on every input",
