@@ -10,7 +10,7 @@ import pytest
 
 import streamtight
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import reference
 
