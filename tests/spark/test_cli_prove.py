@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from streamtight.cli import app
+from streamtight.cli.app import app
 from streamtight.errors import SourceError
 from streamtight.spark.load import import_lines, load_function
 
@@ -53,7 +53,7 @@ def test_equal_programs_end_with_0(folder: Path, how: list[str]):
 
 
 def test_different_programs_end_with_1(folder: Path):
-    code, told = run("old.py:clean", "new.py:cleaned", "--sample", "sample.json")
+    code, told = run("old.py:clean", "new.py:cleaned", "--sample", "sample.json", "--keep", "")
 
     assert code == 1
     assert "new.py:cleaned gives what old.py:clean gives: DIFFERENT" in told
@@ -71,10 +71,12 @@ def test_functions_of_files_reach_the_tasks(folder: Path):
 
 
 def test_undecided_ends_with_2_and_json_is_the_verdict(folder: Path):
-    code, told = run("new.py:unclear", "new.py:unclear", "--input", "table[v: int]", "--seconds", "2", "--json")
+    code, told = run(
+        "new.py:unclear", "new.py:unclear", "--input", "table[v: int]", "--seconds", "2", "--format", "json"
+    )
 
     assert code == 2
-    assert json.loads(told[told.index("{") :])["outcome"] == "UNDECIDED"
+    assert json.loads(told[told.index("{") :])["verdicts"][0]["outcome"] == "UNDECIDED"
 
 
 @pytest.mark.parametrize(

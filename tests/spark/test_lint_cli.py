@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from streamtight.cli import app
+from streamtight.cli.app import app
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
@@ -164,6 +166,8 @@ def answering(
     from streamtight.spark.progress import clear, quiet
     from streamtight.spark.session import stop_session
 
+    # What py4j logs when somebody presses Ctrl-C is of no use to them.
+    logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in str(record.msg))
     given = context.params
     with contextlib.ExitStack() as stack:
         replaying = _REPLAYED.get()
@@ -182,12 +186,12 @@ def answering(
         except Interrupted as stopped:
             clear()
             answers.add(stopped.verdict)
-            answers.note("stopped; this is what is known so far")
+            answers.note("stopped; this is what is known so far", aside=True)
             stop_session()
         except KeyboardInterrupt:
             clear()
             told = "this is what is known so far" if answers.verdicts else "nothing is known yet"
-            answers.note(f"stopped; {told}")
+            answers.note(f"stopped; {told}", aside=True)
             if not any(verdict.fails for verdict in answers.verdicts):
                 answers.end_with(UNDECIDED)
             stop_session()
@@ -226,7 +230,7 @@ def _answers(context: typer.Context, searches: bool, formats: tuple[str, ...]) -
     ask = {"command": _command(context, (*OF_HOW, *OF_SEARCH) if searches else OF_HOW)}
     keeper = Keeper(Path(given["keep"]), ask) if given.get("keep") else None
     printed = "text" if paths else wanted or "text"
-    return Answers(printed, outputs, bool(given.get("quiet")), keeper, " ".join(["streamtight", *ask["command"]]))
+    return Answers(printed, outputs, bool(given.get("quiet")), keeper, shlex.join(["streamtight", *ask["command"]]))
 
 
 def _command(context: typer.Context, leave_out: tuple[str, ...]) -> list[str]:
@@ -261,7 +265,7 @@ def _format_of(path: Path, wanted: str, formats: tuple[str, ...]) -> str:
 def _require_format(wanted: str, formats: tuple[str, ...], where: str) -> None:
     if wanted not in formats:
         needed = "one of " + ", ".join(formats)
-        raise ReportError(where, needed=needed, came=wanted or "no ending", hint=f"--format {formats[-1]}")
+        raise ReportError(where, needed=needed, came=wanted or "no ending", hint=f"--format {formats[1]}")
 
 
 def require_writable(output: Path) -> None:

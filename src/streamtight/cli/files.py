@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,7 +63,7 @@ def replay(
 
 
 def _question(kept: Kept) -> str:
-    return " ".join(["streamtight", *kept.ask["command"]]) if "command" in kept.ask else f"pytest {kept.ask['test']}"
+    return shlex.join(["streamtight", *kept.ask["command"]] if "command" in kept.ask else ["pytest", kept.ask["test"]])
 
 
 def _cases(wanted: list[str], folder: Path) -> Iterator[Kept]:

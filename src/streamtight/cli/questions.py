@@ -69,7 +69,7 @@ def compare(
 
         order = relation_given(upto, "--upto")
         if not _PLACE.fullmatch(reference) and not _PLACE.fullmatch(candidate):
-            files = [recorded(str(_existing(one))) for one in (reference, candidate)]
+            files = [recorded(str(_existing(one).resolve())) for one in (reference, candidate)]
             answers.add(asked(*files, upto=order, limit=max(limit, 3600.0)))
             return
         jobs = [load_function(reference), load_function(candidate)]
@@ -347,10 +347,11 @@ def watch(
     """
     is_verdict = answers_of == "alarms"
     with answering(context, searches=False, **({} if is_verdict else {"formats": ("text", "json")})) as answers:
+        from streamtight.properties.query_parse import parse_query
         from streamtight.spark.load import load_object, place_of
         from streamtight.spark.watch_files import alarms_of, values_of
 
-        asked = load_object(query) if _PLACE.fullmatch(query) else query
+        asked = load_object(query) if _PLACE.fullmatch(query) else parse_query(query)
         answers.place = place_of(asked)
         options: dict[str, Any] = {"key": keys, "order_by": order_by, "value": value or None, "tags": tags or None}
         options |= {"others": others, "ties": ties}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from typer.testing import CliRunner
 
 import streamtight
-from streamtight.cli import app, main
+from streamtight.cli.app import app, main
 from streamtight.spark.session import Check
 
 
@@ -73,3 +76,21 @@ def test_wrong_arguments_end_with_3_since_2_is_an_answer(
 
     assert end.value.code == 3
     assert "Usage: " in capsys.readouterr().err
+
+
+def test_every_command_has_an_example_in_its_help() -> None:
+    names = re.findall(r"^  (\w+)  ", CliRunner().invoke(app, ["--help"]).stdout.split("Commands:")[1], re.MULTILINE)
+
+    assert {"compare", "check", "prove", "typecheck", "parallelize", "watch", "explore"} < set(names)
+    assert {"lint", "laws", "replay", "report", "doctor", "demo"} < set(names)
+    for name in names:
+        assert f"Example: streamtight {name}" in CliRunner().invoke(app, [name, "--help"]).stdout
+
+
+def test_the_command_line_starts_without_spark_and_solvers() -> None:
+    heavy = ["pyspark", "z3", "hypothesis", "pandas"]
+    code = f"import sys, streamtight.cli.app; print([name for name in {heavy} if name in sys.modules])"
+
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert printed.strip() == "[]"
