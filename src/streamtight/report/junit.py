@@ -8,6 +8,9 @@ from xml.etree import ElementTree
 
 from streamtight.report.texts import visible
 
+MOST_SECONDS = 1e9
+"""More than that is no time that anything took."""
+
 
 def as_junit(verdicts: Sequence[Mapping[str, Any]], title: str) -> str:
     """FAILS is a failure with its story, UNDECIDED an error: what could not be decided did not pass."""
@@ -36,7 +39,7 @@ def as_junit(verdicts: Sequence[Mapping[str, Any]], title: str) -> str:
 
 def _seconds(verdict: Mapping[str, Any]) -> float:
     seconds = (verdict.get("cost") or {}).get("seconds", 0.0)
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
+    return float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < MOST_SECONDS else 0.0
 
 
 def _message(found: Mapping[str, Any]) -> str:

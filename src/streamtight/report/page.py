@@ -27,6 +27,9 @@ FEW_INPUTS = 100
 MOST_IN_CELL, MOST_IN_TEXT, MOST_OF_CODE = 300, 20_000, 200_000
 """So many letters of a cell, of an explanation and of code are shown."""
 
+MOST_SPENT = 1e15
+"""A larger amount is shown as it is."""
+
 Data = Mapping[str, Any]
 
 
@@ -175,7 +178,7 @@ def _section(name: str, verdict: Data) -> Iterator[str]:
 
 
 def _amount(amount: object) -> str:
-    return f"{amount:,.4g}" if isinstance(amount, int | float) else str(amount)
+    return f"{amount:,.4g}" if isinstance(amount, int | float) and abs(amount) < MOST_SPENT else value_text(amount)
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------

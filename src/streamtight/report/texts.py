@@ -17,6 +17,8 @@ _CODE = re.compile(
     r"|null|none|true|false|nan|-?inf(inity)?|[-+]?[\d.]+(e[-+]?\d+)?|\s.*|.*\s|['\"{\[(].*", re.I | re.S
 )
 """Texts that could be taken for something else, or that are not seen."""
+MOST_DEPTH = 30
+"""What is deeper inside of a value is left out."""
 _WRAPPED = frozenset({"float", "int", "bytes", "datetime", "date", "Decimal", "time"})
 
 
@@ -31,30 +33,42 @@ def _escape(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
 
 
-def value_text(value: Any, *, inside: bool = False) -> str:
+def value_text(value: Any) -> str:
     """A value of a row as data: as a person would write it, and so that a text is told from a number."""
+    return _written(value, 0)
+
+
+def _written(value: Any, depth: int) -> str:
+    if depth > MOST_DEPTH:
+        return "…"
     match value:
         case None:
-            return "None" if inside else "null"
+            return "None" if depth else "null"
         case str():
-            return repr(value) if inside or _CODE.fullmatch(value) else value
+            return repr(value) if depth or _CODE.fullmatch(value) else value
         case list():
-            return f"[{', '.join(value_text(one, inside=True) for one in value)}]"
+            return f"[{_listed(value, depth)}]"
         case {"kind": str() as kind, "fields": Mapping() as fields}:
-            return f"{kind}({', '.join(f'{name}={value_text(one, inside=True)}' for name, one in fields.items())})"
+            return f"{kind}({', '.join(f'{name}={_written(one, depth + 1)}' for name, one in fields.items())})"
         case {"map": list() as items}:
-            return f"{{{', '.join(_item(item) for item in items)}}}"
+            return f"{{{', '.join(_item(item, depth) for item in items)}}}"
         case {"set": list() as items}:
-            return f"{{{', '.join(value_text(one, inside=True) for one in items)}}}"
+            return f"{{{_listed(items, depth)}}}"
         case {"microseconds": int() as count}:
             return f"{count / 1e6:g} s"
         case Mapping() if len(value) == 1 and (name := next(iter(value))) in _WRAPPED:
             text = str(value[name])
             return f"0x{text}" if name == "bytes" else text
-    return json.dumps(value, ensure_ascii=False)
+        case Mapping():
+            return f"{{{', '.join(f'{name}: {_written(one, depth + 1)}' for name, one in value.items())}}}"
+    return json.dumps(value, default=str)
 
 
-def _item(item: Any) -> str:
+def _listed(values: list[Any], depth: int) -> str:
+    return ", ".join(_written(one, depth + 1) for one in values)
+
+
+def _item(item: Any, depth: int) -> str:
     if isinstance(item, list) and len(item) == 2:
-        return f"{value_text(item[0], inside=True)}: {value_text(item[1], inside=True)}"
-    return value_text(item, inside=True)
+        return f"{_written(item[0], depth + 1)}: {_written(item[1], depth + 1)}"
+    return _written(item, depth + 1)

@@ -140,23 +140,28 @@ class _Side:
         places = list(range(self.shown[0], self.shown[-1] + 1))
         if len(places) > MOST_BETWEEN:
             places = self.shown
-        below: dict[int, int] = {}  # sets of places, as bits
-        for number, place in enumerate(places):
+        orders = [self._orders_below(places, number) for number in range(len(places))]
+        below: list[int] = []  # for each of these places, those below it in the order, as bits
+        for earlier in orders:
             bits = 0
-            for earlier in reversed(places[:number]):
-                if not bits >> earlier & 1 and self._orders(earlier, place):
-                    bits |= below[earlier] | 1 << earlier
-            below[place] = bits
-        drawn = sum(1 << place for place in self.shown)
+            for number in earlier:
+                bits |= below[number] | 1 << number
+            below.append(bits)
+        numbers = {place: number for number, place in enumerate(places)}
+        drawn = sum(1 << numbers[place] for place in self.shown)
         covers: dict[int, list[int]] = {}
         for place in self.shown:
-            mine = below[place] & drawn
+            mine = below[numbers[place]] & drawn
             implied = 0
-            for earlier in self.shown:
-                if mine >> earlier & 1:
-                    implied |= below[earlier]
-            covers[place] = [earlier for earlier in self.shown if (mine & ~implied) >> earlier & 1]
+            for earlier_place in self.shown:
+                if mine >> numbers[earlier_place] & 1:
+                    implied |= below[numbers[earlier_place]]
+            covers[place] = [one for one in self.shown if (mine & ~implied) >> numbers[one] & 1]
         return covers
+
+    def _orders_below(self, places: Sequence[int], number: int) -> list[int]:
+        """The numbers of the earlier places that this one depends on."""
+        return [earlier for earlier in range(number) if self._orders(places[earlier], places[number])]
 
 
 def _chains(shown: Sequence[int], covers: Mapping[int, Sequence[int]]) -> dict[int, int]:
