@@ -10,8 +10,10 @@ import textwrap
 from pathlib import Path
 from xml.etree import ElementTree
 
+import hypothesis  # noqa: F401 - its plugin loads it at the end of every inner run, which is slow if none has it
 import pytest
 
+import streamtight.report.write  # noqa: F401
 from streamtight import pytest_plugin
 from streamtight.source import kept as kept_module
 from streamtight.source.kept import Keeper, Kept, all_kept
@@ -791,6 +793,12 @@ def test_the_report_has_every_verdict_that_a_test_required_with_its_test(project
         ("test_jobs.py::test_two", "two", "HOLDS"),
         ("test_jobs.py::test_two", "three", "FAILS"),
         ("test_jobs.py::test_three", "four", "UNDECIDED"),
+    ]
+    assert [verdict.get("kept") for verdict in verdicts(project, "out/deep")] == [
+        None,
+        None,
+        {"id": kept(project)[0].id, "token": kept(project)[0].token},
+        None,
     ]
     expected = Verdict("one", Outcome.HOLDS, Scope.tested(200, seed=3)).as_data()
     assert verdicts(project, "out/deep")[0] == {**expected, "test": "test_jobs.py::test_one"}

@@ -11,14 +11,13 @@ Nothing but pytest and the errors is loaded when pytest starts; the rest is when
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -43,8 +42,7 @@ OURS = Path(__file__).parent
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Option:
+class _Option(NamedTuple):
     name: str
     metavar: str
     help: str
@@ -97,8 +95,7 @@ class Settings:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(NamedTuple):
     """What was said, where, and from which folder paths are meant."""
 
     where: str
@@ -365,10 +362,14 @@ class _Record:
     """Those for which it failed, or a part of it did."""
     asked: list[Verdict] = field(default_factory=list)
     """Those that were asked for through tight_session."""
-    kept: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What was kept, by its id."""
+    kept: list[tuple[Verdict, Kept]] = field(default_factory=list)
+    """What there is to replay of them; it has a path if it was written."""
     not_kept: str = ""
     """Why something could not be."""
+
+    def is_empty(self) -> bool:
+        """Is there nothing to tell of a phase that went well?"""
+        return not (self.required or self.asked or (self.keeper is not None and self.keeper.retired))
 
     def all_required(self) -> list[Verdict]:
         return [verdict for verdicts in self.required.values() for verdict in verdicts]
@@ -390,45 +391,42 @@ class _Watching:
     # -- phases --------------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
-        item.stash[_RECORD] = _Record(item.nodeid, self._keeper(item))
-        with self._watch(item, "setup"):
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        if not session.items:
             return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        with self._watch(item, "call"):
-            return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        with self._watch(item, "teardown"):
-            return (yield)
-
-    def _keeper(self, item: pytest.Item) -> Keeper | None:
-        if self.settings.keep is None:
-            return None
-        from streamtight.source.kept import Keeper
-
-        return Keeper(self.settings.keep, {"test": item.nodeid}, only=self.settings.only_kept)
-
-    @contextlib.contextmanager
-    def _watch(self, item: pytest.Item, when: str) -> Iterator[None]:
-        from streamtight.source.kept import keeping
         from streamtight.verdict import witnessed
 
-        record = item.stash.get(_RECORD, None)
-        if record is None:  # set-up was left out by another plugin
-            yield
-            return
-        self.record, record.when = record, when
-        with contextlib.ExitStack() as stack:
-            _OPEN.append(self)
-            stack.callback(_OPEN.remove, self)
-            stack.enter_context(witnessed(self._saw))
-            if record.keeper is not None:
-                stack.enter_context(keeping(record.keeper))
-            yield
+        _OPEN.append(self)
+        try:
+            with witnessed(self._saw):
+                return (yield)
+        finally:
+            _OPEN.remove(self)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        if self.settings.keep is None:
+            return (yield)
+        from streamtight.source.kept import Keeper, keeping
+
+        with keeping(Keeper(self.settings.keep, {"test": item.nodeid}, only=self.settings.only_kept)):
+            return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        from streamtight.source.kept import keeper_in_charge
+
+        self.record = item.stash[_RECORD] = _Record(item.nodeid, keeper_in_charge() if self.settings.keep else None)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self) -> None:
+        if self.record is not None:
+            self.record.when = "call"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self) -> None:
+        if self.record is not None:
+            self.record.when = "teardown"
 
     def _saw(self, verdict: Verdict) -> bool:
         """Note a verdict; True excuses one that does not hold."""
@@ -468,7 +466,7 @@ class _Watching:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         record = item.stash.get(_RECORD, None)
-        if record is None:
+        if record is None or (not report.failed and record.is_empty()):
             return report
         error = call.excinfo.value if report.failed and call.excinfo is not None else None
         refused = [] if error is None else _verdicts_of(error)
@@ -507,11 +505,10 @@ class _Watching:
             if self.settings.keep is not None:
                 try:
                     one = one.write(self.settings.keep)
-                    path = str(one.path)
-                    record.kept[one.id] = {"claim": one.claim, "finding": one.finding, "path": path}
                 except OSError as error:  # a test run goes on where nothing can be written
                     record.not_kept = f"{type(error).__name__}: {error}"
             kept.append(one)
+            record.kept.append((verdict, one))
         return kept
 
     def _wants_traceback(self) -> bool:
@@ -557,10 +554,16 @@ class _Watching:
 def _data(record: _Record, when: str, told: Sequence[Verdict], expected: int) -> dict[str, Any]:
     """What a report carries: all that this phase has brought so far."""
     keeper = record.keeper
+    verdicts = []
+    for verdict in _without_repeats(told):
+        of_it = [{"id": one.id, "token": one.token} for other, one in record.kept if other is verdict]
+        verdicts.append({**verdict.as_data(), "test": record.nodeid, **({"kept": of_it[0]} if of_it else {})})
     data: dict[str, Any] = {
-        "verdicts": [{**verdict.as_data(), "test": record.nodeid} for verdict in _without_repeats(told)],
+        "verdicts": verdicts,
         "expected": expected,
-        "kept": {name: {**one, "test": record.nodeid} for name, one in record.kept.items()},
+        "kept": {
+            one.id: {"finding": one.finding, "claim": one.claim} for _, one in record.kept if one.path is not None
+        },
         "retired": {} if keeper is None else {one.id: {"claim": one.claim} for one in keeper.retired},
         "not_kept": record.not_kept,
         "not_required": [],
@@ -622,8 +625,7 @@ def _verdict() -> type[Verdict]:
 # -- stories -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A line of the user's own code."""
 
     path: str
@@ -733,8 +735,7 @@ class _Story:
         return "\n".join(text for _, text in self.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Crash:
+class _Crash(NamedTuple):
     """What pytest's own short summary is made from."""
 
     path: str

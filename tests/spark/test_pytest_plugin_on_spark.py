@@ -246,3 +246,25 @@ def test_workers_ask_real_questions_side_by_side(pytester: pytest.Pytester) -> N
         "test_more.py": "HOLDS",
     }
     assert [case.ask for case in kept(pytester)] == [{"test": "test_jobs.py::test_new_gives_what_old_gives"}]
+
+
+def test_the_first_test_of_the_page_passes_and_finds_the_bug_that_it_names(project: pytest.Pytester) -> None:
+    page = Path(__file__).parents[2] / "docs" / "pytest.md"
+    block = page.read_text().split("```python\n")[1].split("```")[0]
+    project.makepyfile(
+        test_jobs=block.replace(
+            "on=tight.generated(Order))\n    tight", "on=tight.generated(Order), runs=3)\n    tight"
+        )
+    )
+    right = project.runpytest("--streamtight-runs=9")
+    project.makepyfile(test_jobs=block.replace("not amount <= 2", "amount >= 2"))
+    wrong = project.runpytest("-k", "rewritten")
+
+    right.assert_outcomes(passed=2)
+    wrong.assert_outcomes(failed=1)
+    wrong.stdout.fnmatch_lines(
+        [
+            "FAILS  large_orders_rewritten gives the same stream as large_orders: *",
+            "test_orders.py:16: in test_the_rewritten_job_gives_what_the_old_one_gives".replace("orders.py", "jobs.py"),
+        ]
+    )
