@@ -1126,3 +1126,25 @@ def test_a_case_is_kept_as_the_keeper_of_its_test_would(project, tmp_path):
 
     by_hand = Keeper(tmp_path / "by_hand", {"test": "test_jobs.py::test_it"}).keep(verdict)
     assert kept(project) == [by_hand]
+
+
+# -- replay ------------------------------------------------------------------------------------------------------------
+
+
+def test_streamtight_replay_runs_the_test_on_the_kept_case_by_its_id_or_by_its_token(project):
+    write(project, ASKING)
+    tried_with(project, 4)
+    (case,) = kept(project)
+
+    def replay(what: str) -> pytest.RunResult:
+        return project.run(sys.executable, "-m", "streamtight", "replay", what)
+
+    by_id, by_token = replay(case.id), replay(case.token)
+    (project.path / "most.txt").write_text("9")
+    fixed = replay(case.id)
+
+    assert (by_id.ret, by_token.ret, fixed.ret) == (1, 1, 0)
+    by_id.stdout.fnmatch_lines([f"FAILS  {case.id}  numbers are small  (test_jobs.py::test_numbers)"])
+    by_token.stdout.fnmatch_lines([f"FAILS  {case.id}  numbers are small  (test_jobs.py::test_numbers)"])
+    fixed.stdout.fnmatch_lines([f"FIXED  {case.id}  numbers are small  (test_jobs.py::test_numbers)"])
+    assert kept(project) == []

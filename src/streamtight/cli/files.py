@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.resources import files as packaged
 from pathlib import Path
@@ -121,9 +122,15 @@ def _tell(kept: Kept, keeper: Keeper, verdict: Verdict, quiet: bool) -> int:
 
 
 def _replay_test(kept: Kept, quiet: bool) -> int:
-    """The test that found it, asked of the kept case alone."""
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--streamtight-only-kept", kept.ask["test"]]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's own test
+    """The test that found it, asked of the kept case alone: in a folder of its own, which a token has not."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept.write(Path(folder))
+        words = ["-q", "--no-header", "--streamtight-only-kept", f"--streamtight-keep={folder}", kept.ask["test"]]
+        ran = subprocess.run(  # noqa: S603 - the user's own test
+            [sys.executable, "-m", "pytest", *words], capture_output=True, text=True, check=False
+        )
+    if ran.returncode == 0 and kept.path is not None:
+        kept.path.unlink(missing_ok=True)
     if ran.returncode in (0, 1):
         outcome = Outcome.FAILS if ran.returncode else Outcome.HOLDS
         word = coloured("FAILS" if ran.returncode else "FIXED", COLOURS[outcome])
