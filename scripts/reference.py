@@ -187,13 +187,14 @@ def _told(title: str, anchor: str, value: Any, *, level: int) -> list[str]:
     elif callable(value) and not hasattr(value, "_is_value"):
         lines += [_code(signature(title.removeprefix("tight."), value)), "", docstring(value), ""]
     else:
-        shown = docstring(value) if _has_own_docstring(value) else f"A `{type(value).__name__}`: `{value!r}`"
+        shown = docstring(value) if _is_explained(value) else f"A `{type(value).__name__}`: `{value!r}`"
         lines += [shown, ""]
     return lines
 
 
-def _has_own_docstring(value: Any) -> bool:
-    return bool(value.__doc__) and value.__doc__ != type(value).__doc__
+def _is_explained(value: Any) -> bool:
+    """Whether its docstring is ours, and not that of a type of Python's."""
+    return bool(value.__doc__) and type(value).__module__.startswith("streamtight")
 
 
 def _class(title: str, cls: type, level: int) -> list[str]:
@@ -362,7 +363,7 @@ def _cell(text: str) -> str:
 
 
 def _first_line(value: Any) -> str:
-    if not isinstance(value, (type, ModuleType)) and not callable(value) and not _has_own_docstring(value):
+    if not isinstance(value, (type, ModuleType)) and not callable(value) and not _is_explained(value):
         return f"a `{type(value).__name__}`"
     return _inline((inspect.getdoc(value) or "").split("\n\n")[0])
 
