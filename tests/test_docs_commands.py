@@ -39,3 +39,11 @@ def test_a_command_on_a_page_can_be_given(page: str, line: str) -> None:
 def test_a_wrong_option_would_be_found() -> None:
     with pytest.raises(Exception, match="No such option"):
         typer.main.get_command(app).commands["doctor"].make_context("doctor", ["--nonsense"])
+
+
+def test_the_options_of_pytest_on_pages_are_those_of_the_plugin(pytestconfig: pytest.Config) -> None:
+    named = {name for page in PAGES for name in re.findall(r"--streamtight-[a-z-]+", page.read_text())}
+
+    assert named >= {"--streamtight-report"}
+    for name in sorted(named):
+        pytestconfig.getoption(name)  # raises ValueError if there is none
