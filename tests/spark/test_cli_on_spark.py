@@ -257,7 +257,7 @@ def test_ctrl_c_stops_spark_and_tells_what_is_known(folder: Path) -> None:
     aside = shown + read_until(terminal, "")
     os.close(terminal)
 
-    assert re.search(r"laws: cuts ━*─+ \d+ of 100000 inputs, [\d.]+ a second, \d+ (s|min) left", shown)
+    assert re.search(r"laws: cuts ━*─+ \d+ of 100000 inputs, [\d.]+ a second, \d+ (s|min|h) left", shown)
     assert asked.returncode == 2, aside
     assert re.search(r"UNDECIDED .*: stopped after \d+ of 100000 inputs, none of which failed", told), told + aside
     assert "stopped; this is what is known so far" in aside

@@ -62,7 +62,7 @@ def test_different_programs_end_with_1(folder: Path):
 
 
 def test_functions_of_files_reach_the_tasks(folder: Path):
-    code, told = run("old.py:large", "new.py:large", "--input", "rdd[int]")
+    code, told = run("old.py:large", "new.py:large", "--input", "rdd[int]", "--keep", "")
 
     assert code == 1
     assert "3        no rows       3" in told

@@ -159,7 +159,7 @@ TABLE = ["--input", "table[k: int]"]
         (["broken.py"], "SyntaxError"),
         (["broken.py:latest", *TABLE], "SyntaxError"),
         (["job.py:latest", "--input", "table[k: int"], "table[k: int, v: int?]"),
-        (["job.py:latest", *TABLE, "--sample", "rows.csv"], "--input for each table"),
+        (["job.py:latest", *TABLE, "--sample", "rows.csv"], "--input for each of its parameters"),
         (["job.py:latest", "--sample", "no_such.csv"], "no_such.csv"),
         (["job.py:latest", *TABLE, "--gives", "sideways"], "--gives 'same(user)'"),
         (["job.py:latest", *TABLE, "--gives", "same(v)"], "columns of the result"),

@@ -167,7 +167,7 @@ def answering(
     from streamtight.spark.session import stop_session
 
     # What py4j logs when somebody presses Ctrl-C is of no use to them.
-    logging.getLogger().addFilter(lambda record: "KeyboardInterrupt" not in str(record.msg))
+    logging.getLogger().addFilter(lambda record: not str(record.msg).endswith("while sending command."))
     given = context.params
     with contextlib.ExitStack() as stack:
         replaying = _REPLAYED.get()

@@ -80,7 +80,7 @@ def bar(done: int, wanted: int, seconds: float, counted: str) -> str:
         return told
     rate = done / seconds
     left = (wanted - done) / rate
-    time_left = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+    time_left = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.0f} h"
     return f"{told}, {rate:.1f} a second, {time_left} left"
 
 
