@@ -136,6 +136,9 @@ def test_a_swap_in_one_key_is_found_with_its_rows_and_the_other_keys_go_on(strea
     assert live.difference is not None
     assert live.difference.came == Place("right", 1, GPS(1, 1))
     assert [alarm.finding for alarm in told] == ["DIVERGED"]
+    assert "unmatched rows" in live.picture()
+    assert ("unmatched rows" in verdict.picture()) == (len(live.history) > 1)  # under the rows that differ
+    assert "too early" in verdict.picture()
     assert counts(live) == (4, 5, 0, 0), "a refuted bucket counts rows, and remembers none"
     assert live.metrics is not None
     assert live.metrics.refuted_buckets == 1
