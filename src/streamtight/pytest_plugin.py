@@ -358,6 +358,8 @@ class _Record:
     when: str = "setup"
     required: dict[str, list[Verdict]] = field(default_factory=dict)
     """The verdicts that each phase required."""
+    seen: set[int] = field(default_factory=set)
+    """The same as numbers: a property may require something for every input that it draws."""
     refused: list[Verdict] = field(default_factory=list)
     """Those for which it failed, or a part of it did."""
     asked: list[Verdict] = field(default_factory=list)
@@ -437,9 +439,9 @@ class _Watching:
 
             if verdict.reason == NOTHING_KEPT:  # it is another question of the test that is tried again
                 return True
-        seen = self.record.required.setdefault(self.record.when, [])
-        if not any(verdict is other for other in seen):
-            seen.append(verdict)
+        if id(verdict) not in self.record.seen:
+            self.record.seen.add(id(verdict))
+            self.record.required.setdefault(self.record.when, []).append(verdict)
         return False
 
     # -- what is run ---------------------------------------------------------------------------------------------------
@@ -497,9 +499,8 @@ class _Watching:
         from streamtight.source.kept import Kept
 
         kept: list[Kept] = []
-        seen = record.all_required()
         for verdict in refused:
-            if not verdict.fails or not any(verdict is other for other in seen):
+            if not verdict.fails or id(verdict) not in record.seen:
                 continue
             one = Kept.of(verdict, {"test": record.nodeid})
             if self.settings.keep is not None:
@@ -569,12 +570,8 @@ def _data(record: _Record, when: str, told: Sequence[Verdict], expected: int) ->
         "not_required": [],
     }
     if when == "teardown":
-        seen = record.all_required()
-        data["not_required"] = [
-            str(verdict)
-            for verdict in record.asked
-            if not verdict.holds and not any(verdict is other for other in seen)
-        ]
+        unheard = [verdict for verdict in record.asked if not verdict.holds and id(verdict) not in record.seen]
+        data["not_required"] = [str(verdict) for verdict in unheard]
     return data
 
 
