@@ -135,4 +135,5 @@ def test_the_key_is_that_of_the_order_else_what_comes_out_as_it_went_in_else_the
 
     assert key_of([Click], [Total], same("ms"), same("user")) == ("ms",)
     assert key_of([timed], [Kind("Out", at=datetime, user=str)], ordered) == ("user",)
+    assert key_of([Click], [Kind("Sum", ms=float, user=str | None)]) == ("user",)
     assert key_of([Click], [Kind("Count", n=int)]) == ()

@@ -7,6 +7,8 @@ the batches near a mark are drawn, and the picture says how many are left out.
 
 from __future__ import annotations
 
+import types
+import typing
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,11 +122,16 @@ def key_of(given: Iterable[Kind], came: Iterable[Kind], *dependences: Dependence
             return tuple(clause.key)
     for kind in outputs:
         for name, declared in kind.fields.items():
-            if declared in (int, str, bool, int | None, str | None) and any(
-                one.fields.get(name) == declared for one in inputs
-            ):
+            known = _if_not_null(declared)
+            if known in (int, str, bool) and any(_if_not_null(one.fields.get(name)) is known for one in inputs):
                 return (name,)
     return ()
+
+
+def _if_not_null(declared: object) -> object:
+    """The type of a field, whether or not it may be null: Spark says of most columns of an output that they may."""
+    left = [part for part in typing.get_args(declared) if part is not type(None)]
+    return left[0] if len(left) == 1 and isinstance(declared, types.UnionType) else declared
 
 
 # -- how it looks ------------------------------------------------------------------------------------------------------
