@@ -153,8 +153,8 @@ def _section(name: str, verdict: Data) -> Iterator[str]:
     outcome, found = verdict["outcome"], verdict.get("counterexample") or {}
     yield f'<section class="verdict {outcome}" id="{name}" data-outcome="{outcome}">'
     yield f'<h2><span class="outcome">{outcome}</span> {_text(verdict["claim"])}</h2>'
-    yield f'<p class="soft">{_text((verdict.get("scope") or {}).get("text", ""))}'
-    yield f"; decided by {_text(verdict['method'])}</p>" if verdict.get("method") else "</p>"
+    decided = f"; decided by {_text(verdict['method'])}" if verdict.get("method") else ""
+    yield f'<p class="soft">{_text((verdict.get("scope") or {}).get("text", ""))}{decided}</p>'
     if found:
         finding = str(found.get("finding", ""))
         meaning = meaning_of(finding)
