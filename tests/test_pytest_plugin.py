@@ -140,7 +140,7 @@ def test_it_can_be_switched_off(project):
 
 
 def test_the_folder_is_the_one_of_the_command_line():
-    assert pytest_plugin.KEEP == kept_module.FOLDER
+    assert pytest_plugin.settings.KEEP == kept_module.FOLDER
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
