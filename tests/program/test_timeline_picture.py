@@ -76,6 +76,17 @@ def test_restarts_late_rows_and_wrong_rows_are_told_where_they_are():
     ]
 
 
+def test_what_a_batch_gave_before_it_ran_again_is_not_blamed():
+    schedule = Schedule.of([Click("ann", 1)], restarts=[Restart(0, replay=True)])
+    (batch,) = schedule.batches
+    steps = tuple(Step(0, cause, batch, ((Total("ann", 1),),)) for cause in (Cause.DATA, Cause.REPLAY))
+
+    first, again = columns_of_run(Run(steps), schedule, [Total("ann", 1), Total("ann", 1)])
+
+    assert not first.matters
+    assert again.wrong["output"] == [0]
+
+
 def test_what_holds_is_a_strip_under_the_rows():
     word = [
         Letter({"input": (Click("ann", n),)}, {"output": ()}, batch=n, watermark=datetime(2024, 1, 1)) for n in (0, 1)

@@ -22,6 +22,7 @@ BAD = [
     f'<svg {SVG}><foreignObject><iframe src="http://evil/alert"/></foreignObject></svg>',
     f"<svg {SVG}><style>@import url(http://evil/alert.css);</style></svg>",
     f'<svg {SVG}><rect fill="url(http://evil/alert)" style="background: url(http://evil/alert)"/></svg>',
+    f'<svg {SVG}><rect fill="url(alert)"/></svg>',
     f'<svg {SVG}><animate attributeName="href" to="javascript:alert(1)"/><set onbegin="alert(1)"/></svg>',
     f'<svg {SVG} xmlns:h="http://www.w3.org/1999/xhtml"><h:script>alert(1)</h:script></svg>',
     '<svg xmlns="http://www.w3.org/1999/xhtml"><script>alert(1)</script></svg>',

@@ -126,6 +126,16 @@ def test_values_are_shown_so_that_they_are_told_apart():
         assert text in page.text
 
 
+def test_a_value_that_is_very_deep_is_cut():
+    deep: list[object] = []
+    for _ in range(400):
+        deep = [deep]
+    data = failing((odd(),), ()).as_data()
+    data["counterexample"]["expected"] = [{"kind": "N", "fields": {"deep": deep}}]
+
+    assert "[[[…]]]" in Page(as_page([data], "Jobs")).text
+
+
 @pytest.mark.parametrize("count", [1_000, 100_000])
 def test_many_rows_are_sampled_around_where_they_differ_and_the_page_says_so(count):
     n = tight.Kind("N", n=int, v=int)

@@ -93,6 +93,16 @@ def test_a_long_stream_is_cut_to_what_is_near_the_difference_and_says_so(count):
     assert f"expected: {MOST_EVENTS} of {count:,} events" in texts(picture)
 
 
+def test_what_is_near_a_missing_event_is_drawn_on_the_other_side_too():
+    events = [GPS(1, n) for n in range(1_000)]
+
+    picture = order_picture(events, [*events[:700], *events[701:]], same("taxi"))
+
+    assert marked(picture) == ["expected 701: GPS(taxi=1, x=700), missing"]
+    assert "came 700: GPS(taxi=1, x=699)" in picture
+    assert "came 701: GPS(taxi=1, x=701)" in picture
+
+
 ODD = Kind("Odd", text=str | None, number=float, big=int, many=tuple[str, ...])
 
 
