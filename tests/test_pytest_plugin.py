@@ -73,7 +73,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def write(project: pytest.Pytester, text: str, name: str = "test_jobs") -> None:
+def write(project: pytest.Pytester, text: str, name: str = "test_shop") -> None:
     """A test file, which has all names of the claims."""
     project.makepyfile(**{name: "import pytest, unittest\nfrom claims import *\n" + textwrap.dedent(text).lstrip("\n")})
 
@@ -243,14 +243,14 @@ def test_a_failure_is_shown_by_its_story_and_the_users_own_lines(project):
             "FAILS  totals adds up: LOST (tested on 20 generated inputs, seed 3)",
             "  LOST: a row went missing",
             "",
-            "test_jobs.py:7: in test_it",
+            "test_shop.py:7: in test_it",
             "    helper()",
             "",
-            "test_jobs.py:4: in helper",
+            "test_shop.py:4: in helper",
             "    fails().require()",
             "",
             f"again: streamtight replay {case.id}",
-            "FAILED test_jobs.py::test_it - FAILS  totals adds up: LOST*",
+            "FAILED test_shop.py::test_it - FAILS  totals adds up: LOST*",
         ],
         consecutive=False,
     )
@@ -286,7 +286,7 @@ def test_one_line_for_each_failure_has_the_place_and_the_claim(project):
 
     result = project.runpytest("--tb=line")
 
-    result.stdout.fnmatch_lines(["test_jobs.py:3: FAILS  totals adds up: LOST*"])
+    result.stdout.fnmatch_lines(["test_shop.py:3: FAILS  totals adds up: LOST*"])
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_wrong_question_is_shown_part_by_part_with_the_users_own_line(project)
             "  came    (3,)",
             "  try     same('taxi_id'), or ordered",
             "",
-            "test_jobs.py:4: in test_it",
+            "test_shop.py:4: in test_it",
             "    tight.same(3)",
         ],
         consecutive=True,
@@ -541,15 +541,15 @@ def test_a_verdict_of_a_fixture_is_told_where_the_fixture_ran(project):
     result = project.runpytest("--streamtight-report=out")
 
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["FAILS  table: LOST*", "test_jobs.py:5: in table"])
-    assert [case.ask for case in kept(project)] == [{"test": "test_jobs.py::test_one"}]
-    assert [verdict["test"] for verdict in verdicts(project)] == ["test_jobs.py::test_one"]
+    result.stdout.fnmatch_lines(["FAILS  table: LOST*", "test_shop.py:5: in table"])
+    assert [case.ask for case in kept(project)] == [{"test": "test_shop.py::test_one"}]
+    assert [verdict["test"] for verdict in verdicts(project)] == ["test_shop.py::test_one"]
 
 
 def test_a_property_is_told_at_its_own_place(project):
     # As @tight.property does it: the call of require() is not in the user's file.
     project.makepyfile(
-        test_jobs="""
+        test_shop="""
         import functools
         from claims import *
         from streamtight.verdict import Verdict
@@ -621,7 +621,7 @@ def test_what_failed_is_tried_first_until_it_is_fixed(project):
 
 def test_only_what_is_kept_is_tried_if_that_is_wanted(project):
     write(project, ASKING + "\n    def test_other(): raise ValueError('was run')\n")
-    tried_with(project, 4, "--deselect=test_jobs.py::test_other")
+    tried_with(project, 4, "--deselect=test_shop.py::test_other")
 
     failing, tried = tried_with(project, 4, "--streamtight-only-kept")
     fixed, tried_when_fixed = tried_with(project, 9, "--streamtight-only-kept")
@@ -677,7 +677,7 @@ def test_two_tests_with_the_same_claim_keep_a_case_each(project):
 
     project.runpytest()
 
-    assert [case.ask for case in kept(project)] == [{"test": "test_jobs.py::test_b"}]
+    assert [case.ask for case in kept(project)] == [{"test": "test_shop.py::test_b"}]
 
 
 def test_node_ids_may_be_anything(project):
@@ -740,7 +740,7 @@ def test_nothing_is_kept_if_nothing_is_to_be_kept(project, monkeypatch, how):
     result.assert_outcomes(failed=1)
     assert not (project.path / ".streamtight").exists()
     (line,) = [line for line in result.stdout.lines if line.startswith("again: streamtight replay st1-")]
-    assert Kept.read(line.split()[-1]).ask == {"test": "test_jobs.py::test_it"}
+    assert Kept.read(line.split()[-1]).ask == {"test": "test_shop.py::test_it"}
 
 
 def test_another_folder_is_meant_from_where_pytest_is_started_and_in_the_file_from_where_it_is(project):
@@ -788,10 +788,10 @@ def test_the_report_has_every_verdict_that_a_test_required_with_its_test(project
 
     told = [(verdict["test"], verdict["claim"], verdict["outcome"]) for verdict in verdicts(project, "out/deep")]
     assert told == [
-        ("test_jobs.py::test_one", "one", "HOLDS"),
-        ("test_jobs.py::test_two", "two", "HOLDS"),
-        ("test_jobs.py::test_two", "three", "FAILS"),
-        ("test_jobs.py::test_three", "four", "UNDECIDED"),
+        ("test_shop.py::test_one", "one", "HOLDS"),
+        ("test_shop.py::test_two", "two", "HOLDS"),
+        ("test_shop.py::test_two", "three", "FAILS"),
+        ("test_shop.py::test_three", "four", "UNDECIDED"),
     ]
     assert [verdict.get("kept") for verdict in verdicts(project, "out/deep")] == [
         None,
@@ -800,13 +800,13 @@ def test_the_report_has_every_verdict_that_a_test_required_with_its_test(project
         None,
     ]
     expected = Verdict("one", Outcome.HOLDS, Scope.tested(200, seed=3)).as_data()
-    assert verdicts(project, "out/deep")[0] == {**expected, "test": "test_jobs.py::test_one"}
+    assert verdicts(project, "out/deep")[0] == {**expected, "test": "test_shop.py::test_one"}
     page = (project.path / "out/deep/streamtight.html").read_text()
     assert all(claim in page for claim in ("one", "two", "three", "four"))
     result.stdout.fnmatch_lines(
         [
             "4 verdicts required in 3 tests: 2 HOLDS, 1 FAILS, 1 UNDECIDED",
-            "weak: two: only tested on 2 generated inputs, seed 3  (test_jobs.py::test_two)",
+            "weak: two: only tested on 2 generated inputs, seed 3  (test_shop.py::test_two)",
             "kept: *  LOST  three",
             f"report: {project.path}/out/deep/streamtight.html",
         ]
@@ -962,7 +962,7 @@ def test_workers_tell_the_same_as_one_process(project):
     for line in ("44 verdicts required in 43 tests: 34 HOLDS, 9 FAILS, 1 UNDECIDED", "FAILS  many 5: LOST *"):
         alone.stdout.fnmatch_lines([line])
         workers.stdout.fnmatch_lines([line])
-    workers.stdout.fnmatch_lines(["FAILED test_jobs.py::test_two - FAILS  three: LOST*"])
+    workers.stdout.fnmatch_lines(["FAILED test_shop.py::test_two - FAILS  three: LOST*"])
 
 
 def test_workers_show_colours_too(project):
@@ -1067,7 +1067,7 @@ def test_tight_session_requires_all_at_once(project):
 
     result = project.runpytest("--streamtight-report=out")
 
-    result.stdout.fnmatch_lines(["FAILS  c: *", "FAILS  d: *", "UNDECIDED  b: *", "test_jobs.py:5: in test_it"])
+    result.stdout.fnmatch_lines(["FAILS  c: *", "FAILS  d: *", "UNDECIDED  b: *", "test_shop.py:5: in test_it"])
     assert {case.claim for case in kept(project)} == {"c", "d"}
     assert [verdict["claim"] for verdict in verdicts(project)] == ["a", "b", "c", "d"]
 
@@ -1123,7 +1123,7 @@ def test_a_case_is_kept_as_the_keeper_of_its_test_would(project, tmp_path):
 
     project.runpytest()
 
-    by_hand = Keeper(tmp_path / "by_hand", {"test": "test_jobs.py::test_it"}).keep(verdict)
+    by_hand = Keeper(tmp_path / "by_hand", {"test": "test_shop.py::test_it"}).keep(verdict)
     assert kept(project) == [by_hand]
 
 
@@ -1143,7 +1143,7 @@ def test_streamtight_replay_runs_the_test_on_the_kept_case_by_its_id_or_by_its_t
     fixed = replay(case.id)
 
     assert (by_id.ret, by_token.ret, fixed.ret) == (1, 1, 0)
-    by_id.stdout.fnmatch_lines([f"FAILS  {case.id}  numbers are small  (test_jobs.py::test_numbers)"])
-    by_token.stdout.fnmatch_lines([f"FAILS  {case.id}  numbers are small  (test_jobs.py::test_numbers)"])
-    fixed.stdout.fnmatch_lines([f"FIXED  {case.id}  numbers are small  (test_jobs.py::test_numbers)"])
+    by_id.stdout.fnmatch_lines([f"FAILS  {case.id}  numbers are small  (test_shop.py::test_numbers)"])
+    by_token.stdout.fnmatch_lines([f"FAILS  {case.id}  numbers are small  (test_shop.py::test_numbers)"])
+    fixed.stdout.fnmatch_lines([f"FIXED  {case.id}  numbers are small  (test_shop.py::test_numbers)"])
     assert kept(project) == []

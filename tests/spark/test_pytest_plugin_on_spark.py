@@ -48,7 +48,7 @@ def project(
     for name in [name for name in os.environ if name.startswith("STREAMTIGHT_")]:
         monkeypatch.delenv(name)
     write(pytester, ">=")
-    pytester.makepyfile(test_jobs=TESTS)
+    pytester.makepyfile(test_shop=TESTS)
     yield pytester
     assert spark.range(3).count() == 3, "an inner run stopped the session that it found"
 
@@ -78,7 +78,7 @@ def test_a_real_failure_is_kept_tried_first_and_retired_when_the_job_is_right(pr
     first.stdout.fnmatch_lines(
         [
             "FAILS  new gives the same stream as old*: EXTRA_ROWS *",
-            "test_jobs.py:8: in test_new_gives_what_old_gives",
+            "test_shop.py:8: in test_new_gives_what_old_gives",
             f"again: streamtight replay {case.id}",
         ]
     )
@@ -111,7 +111,7 @@ def test_a_case_that_is_replayed_alone_is_retired_when_the_job_is_right(project:
 
 def test_laws_are_kept_one_by_one(project: pytest.Pytester) -> None:
     project.makepyfile(
-        test_jobs="""
+        test_shop="""
         import jobs
         import streamtight as tight
 
@@ -139,7 +139,7 @@ def test_laws_are_kept_one_by_one(project: pytest.Pytester) -> None:
 
 def test_a_property_is_a_test_like_others(project: pytest.Pytester) -> None:
     project.makepyfile(
-        test_jobs="""
+        test_shop="""
         import jobs
         import streamtight as tight
 
@@ -157,7 +157,7 @@ def test_a_property_is_a_test_like_others(project: pytest.Pytester) -> None:
     write(project, ">")
     fixed = project.runpytest()
 
-    found.stdout.fnmatch_lines(["FAILS  new keeps *", "test_jobs.py:6: in test_amounts_are_positive"])
+    found.stdout.fnmatch_lines(["FAILS  new keeps *", "test_shop.py:6: in test_amounts_are_positive"])
     again.assert_outcomes(failed=1)
     fixed.assert_outcomes(passed=1)
     fixed.stdout.fnmatch_lines([f"fixed: {case.id}  new keeps *"])
@@ -166,7 +166,7 @@ def test_a_property_is_a_test_like_others(project: pytest.Pytester) -> None:
 
 def test_a_job_that_raises_is_told_by_its_message_and_the_users_own_lines(project: pytest.Pytester) -> None:
     project.makepyfile(
-        test_jobs="""
+        test_shop="""
         import streamtight as tight
 
         Order = tight.Kind("Order", user=str, amount=int)
@@ -191,11 +191,11 @@ def test_a_job_that_raises_is_told_by_its_message_and_the_users_own_lines(projec
     result.stdout.fnmatch_lines(
         [
             "AnalysisException: *no_such_column*",
-            "test_jobs.py:12: in test_when_it_is_built",
-            "test_jobs.py:6: in broken",
+            "test_shop.py:12: in test_when_it_is_built",
+            "test_shop.py:6: in broken",
             "JobError: *",
             "  came  *DIVIDE_BY_ZERO*",
-            "test_jobs.py:15: in test_when_it_runs",
+            "test_shop.py:15: in test_when_it_runs",
         ]
     )
     assert "src/streamtight" not in shown
@@ -233,7 +233,7 @@ def test_{number}(spark, tmp_path_factory):
 
 
 def test_workers_ask_real_questions_side_by_side(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(jobs=JOBS.format(">="), test_jobs=TESTS, test_more=TESTS.replace("jobs.new", "jobs.old"))
+    pytester.makepyfile(jobs=JOBS.format(">="), test_shop=TESTS, test_more=TESTS.replace("jobs.new", "jobs.old"))
 
     result = pytester.runpytest_subprocess(
         "-n", "2", "--dist=loadfile", "--streamtight-report=out", "--streamtight-runs=9"
@@ -242,18 +242,18 @@ def test_workers_ask_real_questions_side_by_side(pytester: pytest.Pytester) -> N
     result.assert_outcomes(failed=1, passed=1)
     data = json.loads((pytester.path / "out" / "streamtight.json").read_text())["verdicts"]
     assert {verdict["test"].split("::")[0]: verdict["outcome"] for verdict in data} == {
-        "test_jobs.py": "FAILS",
+        "test_shop.py": "FAILS",
         "test_more.py": "HOLDS",
     }
-    assert [case.ask for case in kept(pytester)] == [{"test": "test_jobs.py::test_new_gives_what_old_gives"}]
+    assert [case.ask for case in kept(pytester)] == [{"test": "test_shop.py::test_new_gives_what_old_gives"}]
 
 
 def test_the_first_test_of_the_page_passes_and_finds_the_bug_that_it_names(project: pytest.Pytester) -> None:
     page = Path(__file__).parents[2] / "docs" / "pytest.md"
     block = page.read_text().split("```python\n")[1].split("```")[0]
-    project.makepyfile(test_jobs=block)
+    project.makepyfile(test_shop=block)
     right = project.runpytest("--streamtight-runs=9")
-    project.makepyfile(test_jobs=block.replace("not amount <= 2", "amount >= 2"))
+    project.makepyfile(test_shop=block.replace("not amount <= 2", "amount >= 2"))
     wrong = project.runpytest("-k", "rewritten")
 
     right.assert_outcomes(passed=2)
@@ -261,6 +261,6 @@ def test_the_first_test_of_the_page_passes_and_finds_the_bug_that_it_names(proje
     wrong.stdout.fnmatch_lines(
         [
             "FAILS  large_orders_rewritten gives the same stream as large_orders: *",
-            "test_jobs.py:17: in test_the_rewritten_job_gives_what_the_old_one_gives",
+            "test_shop.py:17: in test_the_rewritten_job_gives_what_the_old_one_gives",
         ]
     )
