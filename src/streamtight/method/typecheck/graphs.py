@@ -215,12 +215,13 @@ class _Alone:
             return None
 
     def replay(self, pair: Pair) -> str:
+        named = self.name if self.name.isidentifier() else "operator"
         if pair.grouping is not None:
-            return f"tight.typecheck({self.name})  # {self.name}: as in your own code"
+            return f"tight.typecheck({named})  # {named}: as in your own code"
         return "\n".join(
             [
-                f"# {self.name}: as in your own code",
-                f'alone = tight.Graph(tight.Inlet("in", {self.name}.takes) >> {self.name} >> tight.Outlet("out"))',
+                f"# {named}: as in your own code",
+                f'alone = tight.Graph(tight.Inlet("in", {named}.takes) >> {named} >> tight.Outlet("out"))',
                 *(f"print(alone.run([{', '.join(map(repr, each))}]))" for each in (pair.events, pair.other)),
             ]
         )
