@@ -41,7 +41,9 @@ def replay(
     quiet: Quiet = False,
     keep: Keep = FOLDER,
 ) -> None:
-    """Run kept counterexamples again: FAILS, or FIXED, and then they are not kept any more.
+    """Run kept counterexamples again: FAILS, or FIXED?
+
+    Those that are fixed are not kept any more.
 
     Ends with 0 if all are fixed, 1 if one still fails, 2 if one could not be decided.
 
@@ -173,7 +175,7 @@ def report(
 
 
 def doctor() -> None:
-    """Say what was found of what Spark needs, what is missing, and what to do.
+    """What does Spark need, and what was found of it?
 
     Example: streamtight doctor
     """
@@ -191,7 +193,9 @@ def demo(
     context: typer.Context,
     folder: Annotated[Path, typer.Option(help="Where the files of the demo are written.")] = Path("streamtight-demo"),
 ) -> None:
-    """Find a bug in a small job on real Spark, in a minute: writes a job, its data and a report, and tells what to do.
+    """Find a bug in a small job on real Spark, in a minute.
+
+    It writes the job, its data and a page with pictures, and tells what to do.
 
     Example: streamtight demo
     """

@@ -55,7 +55,9 @@ def compare(
     quiet: Quiet = False,
     keep: Keep = FOLDER,
 ) -> None:
-    """Do two jobs give the same stream, up to the order that matters? Or two recorded outputs?
+    """Do two jobs, or two recorded outputs, give the same?
+
+    Up to the order that matters to whoever reads it.
 
     Example: streamtight compare old.py:totals new.py:totals --input 'table[shop: str, amount: int]' --mode batch
 
@@ -106,9 +108,9 @@ def laws(
     quiet: Quiet = False,
     keep: Keep = FOLDER,
 ) -> None:
-    """Does a job mean the same however it is run? The place to begin: it needs a function and its columns, or a sample.
+    """Does a job mean the same however it is run? Begin here.
 
-    Tries whether the result depends on how the input is cut into micro-batches, spread over partitions and ordered, on
+    It needs a function and its columns, or a sample of its rows. It tries whether the result depends on how the input is cut into micro-batches, spread over partitions and ordered, on
     restarts, and on being a stream; reads the plan for what depends on luck; and says what it did not look at.
 
     Example: streamtight laws jobs.py:sessions --sample clicks.csv
@@ -249,7 +251,10 @@ def typecheck(
     quiet: Quiet = False,
     keep: Keep = FOLDER,
 ) -> None:
-    """Does the result depend on an order, or on a choice, that nobody fixes?
+    """Does a result depend on an order that nobody fixes?
+
+    Or on a choice. Of a job, its plan is read, and what is found is shown by runs; the functions of typed graphs are
+    proved, or tried.
 
     Example: streamtight typecheck jobs.py:newest --input "table[user: str, at: timestamp].key('user')"
     """
@@ -290,7 +295,9 @@ def parallelize(
     quiet: Quiet = False,
     keep: Keep = FOLDER,
 ) -> None:
-    """Does a program give the same on any number of workers, and which plan is best?
+    """Does a program give the same on any number of workers?
+
+    And which plan is best for its streams?
 
     Example: streamtight parallelize windows.py:Windows --workers 4
     """
@@ -300,11 +307,14 @@ def parallelize(
         from streamtight.program.fork_join import ForkJoin
         from streamtight.program.plan import InputStream
         from streamtight.spark.load import load_object, place_of
+        from streamtight.spark.progress import clear, saying
 
         found = load_object(program)
         answers.place = place_of(found)
         made = found() if isinstance(found, type) and issubclass(found, ForkJoin) else found
-        answers.add(consistent(made, cases=cases, seconds=seconds, seed=seed))
+        verdict = consistent(made, cases=cases, seconds=seconds, seed=seed, progress=saying)
+        clear()
+        answers.add(verdict)
         given = load_object(streams) if streams else [InputStream(kind.name, kind) for kind in made.takes]
         best = plan(made, given, workers=workers or None, seed=seed)
         answers.pictures[0] = best.picture()
@@ -339,7 +349,9 @@ def watch(
     outputs: Outputs = [],  # noqa: B006
     quiet: Quiet = False,
 ) -> None:
-    """What is the value of a query, or is a property still true, after every row?
+    """What is the value of a query after every row of a file?
+
+    Or is a property still true? With --outputs alarms, that is a verdict.
 
     Example: streamtight watch 'sum(cur)' readings.csv --key sensor --order-by at --value degrees
 
@@ -445,7 +457,7 @@ def lint(
     outputs: Outputs = [],  # noqa: B006
     quiet: Quiet = False,
 ) -> None:
-    """Where does a job depend on an order, or on a choice, that Spark does not fix?
+    """Where does a job depend on luck: on an order, on a choice?
 
     A script without a function is run: it reads, shows, collects and counts; it does not write, and starts no stream.
 

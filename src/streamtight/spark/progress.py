@@ -68,6 +68,12 @@ def states_reached(what: str) -> Callable[[int], None] | None:
     return show
 
 
+def saying(text: str) -> None:
+    """What is being done, where no number tells how far that is."""
+    if is_watched():
+        _write(f"{_CLEAR}{text}\r")  # what is printed next is written over it
+
+
 def bar(done: int, wanted: int, seconds: float, counted: str) -> str:
     """A bar, the counts, the rate, and the time that is left.
 

@@ -34,6 +34,7 @@ from streamtight.spark.engine import importable, interrupted_after, settings
 from streamtight.spark.lift_frame import BuiltFrame, build_frame, condition_of, named_views
 from streamtight.spark.lift_plan import Known
 from streamtight.spark.load import first_line, import_lines, load_function
+from streamtight.spark.progress import is_watched
 from streamtight.spark.rdd import require_rdds
 from streamtight.spark.session import session
 from streamtight.verdict import Verdict
@@ -489,7 +490,7 @@ def _quietly() -> Iterator[None]:
 @contextlib.contextmanager
 def _telling(seconds: float) -> Iterator[None]:
     """A line on the terminal that says how long a proof has been looked for; nothing where nobody watches."""
-    if not sys.stderr.isatty():
+    if not is_watched():
         yield
         return
     started, ended = time.monotonic(), threading.Event()
