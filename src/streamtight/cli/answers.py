@@ -111,6 +111,8 @@ class Answers:
         if self.keeper is not None and not self.quiet:
             for kept in self.keeper.retired:
                 typer.echo(f"fixed, and not kept any more: {kept.id}  {kept.claim}", err=True)
+            for kept in self.keeper.outdated:
+                typer.echo(f"not kept any more, since its columns have changed: {kept.id}  {kept.claim}", err=True)
 
     def rendered(self, format_: str) -> str:
         """All of it in one of the formats."""

@@ -110,8 +110,9 @@ def laws(
 ) -> None:
     """Does a job mean the same however it is run? Begin here.
 
-    It needs a function and its columns, or a sample of its rows. It tries whether the result depends on how the input is cut into micro-batches, spread over partitions and ordered, on
-    restarts, and on being a stream; reads the plan for what depends on luck; and says what it did not look at.
+    It needs a function and its columns, or a sample of its rows. It tries whether the result depends on how the input
+    is cut into micro-batches, spread over partitions and ordered, on restarts, and on being a stream; reads the plan
+    for what depends on luck; and says what it did not look at.
 
     Example: streamtight laws jobs.py:sessions --sample clicks.csv
 

@@ -150,6 +150,8 @@ class Keeper:
     """Whether nothing but kept cases is tried."""
     retired: list[Kept] = field(default_factory=list)
     """Those that did not fail any more."""
+    outdated: list[Kept] = field(default_factory=list)
+    """Those that cannot come any more."""
     tried: list[Kept] = field(default_factory=list)
     """Those that a question was asked of."""
     given: tuple[Kept, ...] = ()
@@ -171,6 +173,14 @@ class Keeper:
     def retire(self, kept: Kept) -> None:
         """Forget a case that does not fail any more."""
         self.retired.append(kept)
+        self._forget(kept)
+
+    def outdate(self, kept: Kept) -> None:
+        """Forget a case whose kinds are not what they were: it cannot come any more."""
+        self.outdated.append(kept)
+        self._forget(kept)
+
+    def _forget(self, kept: Kept) -> None:
         if kept.path is not None:
             with contextlib.suppress(OSError):  # of a folder that cannot be written it stays, and is tried again
                 kept.path.unlink(missing_ok=True)
@@ -204,8 +214,8 @@ def keeper_in_charge() -> Keeper | None:
 def kept_answer(claim: str, kinds: Iterable[Kind], ask: Callable[[Schedule], Verdict]) -> Verdict | None:
     """What the kept inputs of this question say, if that is an answer: one still fails, or nothing else may be tried.
 
-    `ask` gives the verdict on one input. An input on which it holds now is retired; so is one whose kinds have changed
-    since, which cannot come any more.
+    `ask` gives the verdict on one input. An input on which it holds now is retired; one whose kinds have changed
+    since is outdated.
     """
     keeper, kinds, right, tried = _IN_CHARGE.get(), tuple(kinds), 0, 0
     if keeper is None:
@@ -214,7 +224,7 @@ def kept_answer(claim: str, kinds: Iterable[Kind], ask: Callable[[Schedule], Ver
         try:
             schedule = kept.schedule_of(kinds)
         except StreamtightError:
-            keeper.retire(kept)
+            keeper.outdate(kept)
             continue
         if schedule is None:
             continue
