@@ -36,6 +36,10 @@ class Outcome(enum.IntEnum):
     HOLDS = 2
 
 
+FEW_INPUTS = 20
+"""A claim that was tested on fewer inputs, and holds, is told to be weak."""
+
+
 class Strength(enum.IntEnum):
     """How much of all possible inputs an answer speaks of, the least first."""
 

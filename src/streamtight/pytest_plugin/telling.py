@@ -11,8 +11,6 @@ import pytest
 from streamtight.pytest_plugin.settings import Settings
 from streamtight.pytest_plugin.stories import Story, printable
 
-FEW = 20
-"""A claim that was tested on fewer inputs than this is told to be weak."""
 MOST_LISTED = 10
 """So many cases of a kind are listed in the summary."""
 
@@ -123,9 +121,11 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _is_weak(verdict: dict[str, Any]) -> bool:
+    from streamtight.verdict import FEW_INPUTS
+
     scope = verdict["scope"]
     tested = scope["strength"] in ("TESTED", "OBSERVED")
-    return verdict["outcome"] == "HOLDS" and tested and (scope["count"] or 0) < FEW
+    return verdict["outcome"] == "HOLDS" and tested and (scope["count"] or 0) < FEW_INPUTS
 
 
 def _weak(verdict: dict[str, Any]) -> str:

@@ -20,10 +20,9 @@ from streamtight.findings import meaning_of
 from streamtight.report.clean import cleaned
 from streamtight.report.rows import Pair, Row, columns_of, fields_of, kind_of, paired, sampled, with_gaps
 from streamtight.report.texts import value_text, visible
+from streamtight.verdict import FEW_INPUTS
 
 OUTCOMES = ("FAILS", "UNDECIDED", "HOLDS")
-FEW_INPUTS = 100
-"""What was tested on fewer inputs is said to be weak."""
 MOST_IN_CELL, MOST_IN_TEXT, MOST_OF_CODE = 300, 20_000, 200_000
 """So many letters of a cell, of an explanation and of code are shown."""
 
