@@ -163,6 +163,7 @@ def test_a_wrong_question_about_laws_ends_with_3(arguments: list[str], said: str
 # -- the other verbs ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_compare_finds_a_difference_between_two_jobs() -> None:
     code, told, _ = run("compare", "cli_jobs.py:totals", "cli_jobs.py:totals_of_each", *SALES, "--runs", "20")
 
@@ -188,6 +189,7 @@ def test_check_takes_a_formula_by_name_and_as_text(formula: str) -> None:
     assert "VIOLATED" in told
 
 
+@pytest.mark.slow
 def test_typecheck_and_lint_say_the_same_of_a_job() -> None:
     table = ["--input", "table[order_id: int, state: str]"]
 

@@ -91,6 +91,7 @@ def test_the_replay_of_a_job_with_two_inputs_and_no_name_can_be_pasted(spark):
         )
 
 
+@pytest.mark.slow
 def test_rows_spread_over_partitions_may_arrive_either_way(spark):
     verdict = tight.compare(sequential, lambda df: metres(df.repartition(4)), on=positions(), upto=EACH_TAXI, seed=1)
 
@@ -236,6 +237,7 @@ def test_a_job_that_raises_tells_its_own_error_and_the_batch(spark):
     assert str(raised.value).startswith("the job raises, in batch ")
 
 
+@pytest.mark.slow
 def test_a_query_that_never_ends_is_undecided(spark):
     def sleeps(df):
         slow = F.udf(lambda x: time.sleep(60) or x, LongType())

@@ -78,10 +78,12 @@ def test_an_application_gives_on_files_what_one_loop_gives(spark: SparkSession, 
     assert app.on_spark(app.files) == app.outputs
 
 
+@pytest.mark.slow
 def test_an_application_gives_on_frames_what_one_loop_gives(spark: SparkSession, app: Application) -> None:
     assert app.on_spark(frames(spark, app)) == app.outputs
 
 
+@pytest.mark.slow
 def test_lanes_of_one_stream_of_files_give_what_one_loop_gives(spark: SparkSession, cut: Application) -> None:
     assert [leaf.shares[0].lanes for leaf in cut.ready.plan.leaves] == [2, 2]
     assert cut.on_spark(cut.files) == cut.outputs

@@ -221,6 +221,7 @@ def test_a_transformer_that_is_spread_gives_on_spark_what_it_gives_in_one_place(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ["interpolation", "ad_counts"])
 def test_an_example_gives_on_spark_what_it_gives_in_plain_python(
     example: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

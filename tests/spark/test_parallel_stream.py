@@ -201,6 +201,7 @@ def test_a_sink_that_fails_gets_the_batch_again(spark: SparkSession, tmp_path: P
     assert streams.came == expected(adds, reads)
 
 
+@pytest.mark.slow
 def test_outputs_may_go_to_a_folder(spark: SparkSession, tmp_path: Path) -> None:
     adds, reads = random_streams(4)
     streams = Streams(spark, tmp_path, workers=1)
@@ -226,6 +227,7 @@ def test_a_stream_that_others_wait_for_is_named(spark: SparkSession, tmp_path: P
         query.processAllAvailable()
 
 
+@pytest.mark.slow
 def test_a_stream_that_goes_back_in_time_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     streams = Streams(spark, tmp_path)
     query = streams.start()
@@ -262,6 +264,7 @@ def test_a_checkpoint_without_what_was_kept_is_refused(spark: SparkSession, tmp_
         query.processAllAvailable()
 
 
+@pytest.mark.slow
 def test_two_queries_of_one_program_run_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
     adds, reads = random_streams(5)
     (tmp_path / "one").mkdir()

@@ -132,6 +132,7 @@ def stream(spark: SparkSession, tmp_path: Path) -> Callable[[str], Stream]:
 # -- streams ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_stopped_and_goes_on_gives_what_plain_python_gives(
     spark: SparkSession, stream: Callable[[str], Stream]
 ) -> None:
@@ -234,6 +235,7 @@ def test_rows_that_wait_are_put_in_order(stream: Callable[[str], Stream]) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_pipeline_is_refused(stream: Callable[[str], Stream]) -> None:
     pipes = stream(V).put([(1, 5), (2, 6)])
     pipes.run(lambda frame: run_pipeline(totals, frame, order_by="t", value="v"))

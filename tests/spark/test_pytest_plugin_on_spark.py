@@ -97,6 +97,7 @@ def test_a_real_failure_is_kept_tried_first_and_retired_when_the_job_is_right(pr
     assert kept(project) == []
 
 
+@pytest.mark.slow
 def test_a_case_that_is_replayed_alone_is_retired_when_the_job_is_right(project: pytest.Pytester) -> None:
     project.runpytest()
     (case,) = kept(project)
@@ -109,6 +110,7 @@ def test_a_case_that_is_replayed_alone_is_retired_when_the_job_is_right(project:
     assert kept(project) == []
 
 
+@pytest.mark.slow
 def test_laws_are_kept_one_by_one(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_shop="""
@@ -203,6 +205,7 @@ def test_a_job_that_raises_is_told_by_its_message_and_the_users_own_lines(projec
     assert len(result.stdout.lines) < 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], ["-n", "2"]], ids=["alone", "workers"])
 def test_the_session_is_started_once_for_each_process_in_folders_of_its_own_and_stopped(
     pytester: pytest.Pytester, arguments: list[str]
@@ -232,6 +235,7 @@ def test_{number}(spark, tmp_path_factory):
     assert not Path(pytester.path, "spark-warehouse").exists()
 
 
+@pytest.mark.slow
 def test_workers_ask_real_questions_side_by_side(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(jobs=JOBS.format(">="), test_shop=TESTS, test_more=TESTS.replace("jobs.new", "jobs.old"))
 
@@ -248,6 +252,7 @@ def test_workers_ask_real_questions_side_by_side(pytester: pytest.Pytester) -> N
     assert [case.ask for case in kept(pytester)] == [{"test": "test_shop.py::test_new_gives_what_old_gives"}]
 
 
+@pytest.mark.slow
 def test_the_first_test_of_the_page_passes_and_finds_the_bug_that_it_names(project: pytest.Pytester) -> None:
     page = Path(__file__).parents[2] / "docs" / "pytest.md"
     block = page.read_text().split("```python\n")[1].split("```")[0]

@@ -56,6 +56,7 @@ def refused(element: Any, **options: Any) -> RowError:
 # -- what goes in ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_partition_of_the_schedule_is_a_partition_of_the_rdd() -> None:
     def placed(rows: RDD[Any]) -> RDD[Any]:
         return rows.mapPartitionsWithIndex(lambda place, part: [(place, row.n) for row in part])

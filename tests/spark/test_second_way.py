@@ -70,6 +70,7 @@ def random_schedule(seed: int) -> Schedule:
     return Schedule.random(Trace(events, unordered), rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(
     ("job", "mode"),

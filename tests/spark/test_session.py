@@ -110,6 +110,7 @@ def test_a_classic_session_is_no_connect_session(spark: SparkSession) -> None:
     assert not is_connect(spark)
 
 
+@pytest.mark.slow
 def test_without_java_the_one_of_the_wheel_runs_spark(tmp_path: Path) -> None:
     done = in_a_process(TINY_JOB, PATH=shell_tools(tmp_path / "tools"), HOME=str(tmp_path))
 

@@ -216,6 +216,7 @@ def test_rows_that_cannot_be_asked_about_are_refused(spark: SparkSession, data: 
 # -- streams ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_stopped_and_goes_on_gives_what_the_whole_gives(
     spark: SparkSession, files: Callable[[str], Files]
 ) -> None:
@@ -299,6 +300,7 @@ def test_a_checkpoint_of_another_query_is_refused(files: Callable[[str], Files])
         stream.run(lambda f: watch(count(), f, order_by="t"))
 
 
+@pytest.mark.slow
 def test_wait_puts_rows_in_order_and_a_key_is_forgotten_after_its_time(files: Callable[[str], Files]) -> None:
     stream = files("k string, t timestamp, v long").put(
         [("a", at(3), 5), ("b", at(1), 4)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from load_example import load_example
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,7 @@ def test_a_culture_grows_as_long_as_the_plain_loop_says(spark: SparkSession):
     assert [(row.culture, row.hour, row.grows) for row in answers] == list(example.by_hand(rows))
 
 
+@pytest.mark.slow
 def test_heart_rates_survive_late_readings_and_a_restart(spark: SparkSession, tmp_path: Path):
     example = load_example("patients")
     rows = example.make()

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -36,7 +35,7 @@ from streamtight.spark.lift_plan import Known
 from streamtight.spark.load import first_line, import_lines, load_function
 from streamtight.spark.progress import is_watched
 from streamtight.spark.rdd import require_rdds
-from streamtight.spark.session import session
+from streamtight.spark.session import query_logs, session
 from streamtight.verdict import Verdict
 
 RERUNS = 2
@@ -472,8 +471,7 @@ def _schema(each: TableInput) -> StructType:
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
     """Without the log of PySpark: what a program raises is a result like others."""
-    # Not by logging.getLogger: it would make them of a class that PySpark cannot use.
-    logs = [PySparkLogger.getLogger(f"{api}QueryContextLogger") for api in ("SQL", "DataFrame")]
+    logs = query_logs()
     before = [log.disabled for log in logs]
     for log in logs:
         log.disabled = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import platform
 import shutil
@@ -65,9 +66,20 @@ def session(**confs: str) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        started = builder.getOrCreate()
     except Exception as error:  # the border to the JVM's launcher: whatever it raised is kept as the cause
         raise _start_error(error) from error
+    for log in query_logs():
+        log.disabled = True
+    return started
+
+
+def query_logs() -> list[logging.Logger]:
+    """Where PySpark logs what jobs raise: a line of JSON with the whole stack of Java, beside what we tell of it."""
+    from pyspark.logger import PySparkLogger
+
+    # Not by logging.getLogger: it would make them of a class that PySpark cannot use.
+    return [PySparkLogger.getLogger(f"{api}QueryContextLogger") for api in ("SQL", "DataFrame")]
 
 
 def running_session() -> SparkSession | None:
