@@ -34,6 +34,7 @@ class Slow(tight.Machine):
     pass
 """
 FIXED = PIPES.replace("CountDecimate(2)", "CountDecimate(1)")
+KEY_COUNTER = f"{Path(__file__).parents[2] / 'examples' / 'key_counter.py'}:KeyCounter"
 BROKEN = ["explore", "pipes.py:every_second", "G (in -> out)"]
 
 
@@ -348,8 +349,8 @@ def test_ctrl_c_tells_that_nothing_is_known_yet(folder: Path) -> None:
         text=True,
         cwd=folder,
     )
-    assert asked.stdout is not None
-    assert asked.stdout.readline() == "begun\n"
+    assert asked.stderr is not None
+    assert asked.stderr.readline() == "begun\n"
 
     asked.send_signal(signal.SIGINT)
     _, aside = asked.communicate(timeout=20)
@@ -372,6 +373,33 @@ def test_wrong_arguments_end_with_3_in_a_process() -> None:
     done = subprocess.run([sys.executable, "-m", "streamtight", "laws"], capture_output=True, check=False)
 
     assert done.returncode == 3
+
+
+def test_a_mistake_of_ours_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamtight.properties.parse_claim.CLAIMS", None)  # where our own code will raise
+
+    code, told, aside = run("explore", "pipes.py:every_second", "live")
+
+    assert (code, told) == (3, "")
+    assert "This is a mistake in streamtight, and no answer." in aside
+
+
+def test_what_users_code_raises_is_told_with_its_line(folder: Path) -> None:
+    (folder / "raising.py").write_text(
+        "class Streams(list):\n    def __iter__(self):\n        raise KeyError('sensor')\n\nof_mine = Streams([1])\n"
+    )
+
+    code, _, aside = run("parallelize", KEY_COUNTER, "--streams", "raising.py:of_mine")
+
+    assert code == 3
+    assert "raising.py:3: in __iter__: raise KeyError('sensor')\nKeyError: 'sensor'" in aside
+    assert "Traceback" not in aside
+
+
+def test_the_command_that_replays_says_where_it_is_kept(folder: Path) -> None:
+    told = run(*BROKEN, "--keep", "my cases")[1]
+
+    assert re.search(r"streamtight replay [0-9a-f]{8} --keep 'my cases'", told)
 
 
 def test_main_ends_with_the_number_of_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,11 @@ def raises(orders):
     raise ValueError("not today")
 
 
+def prints(orders):
+    print("HELLO")
+    return orders.where("order_id > 0")
+
+
 def totals(sales):
     return sales.groupBy("shop").agg(sf.sum("amount").alias("total"))
 
@@ -81,6 +86,10 @@ SALES = ["--input", "table[shop: str, amount: int]", "--mode", "batch"]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cli_jobs.py").write_text(JOBS)
     (tmp_path / "orders.csv").write_text("order_id,state\n1,open\n1,paid\n2,open\n")
+    (tmp_path / "broken.json").write_text("{{{")
+    (tmp_path / "array.json").write_text(
+        '[\n  {"order_id": 1, "state": "paid"},\n  {"order_id": 2, "state": "open"}\n]\n'
+    )
     (tmp_path / "readings.csv").write_text("sensor,at,degrees\na,1,20\na,2,25\nb,1,3\na,3,90\n")
     monkeypatch.chdir(tmp_path)
     forget_files()
@@ -129,6 +138,16 @@ def test_values_in_the_code_let_rows_pass() -> None:
     assert told.count("HOLDS") == 1
 
 
+def test_what_a_job_prints_does_not_mix_with_the_answer() -> None:
+    code, told, aside = run(
+        "laws", "cli_jobs.py:prints", "--sample", "array.json", "--only", "cuts", "--runs", "3", "--format", "json"
+    )
+
+    assert code == 0
+    assert json.loads(told)["verdicts"][0]["outcome"] == "HOLDS"
+    assert "HELLO" in aside
+
+
 def test_a_job_that_is_no_stream_is_asked_as_a_batch() -> None:
     code, told, _ = run("laws", "cli_jobs.py:ordered_by_id", *ORDERS, "--runs", "3")
 
@@ -142,13 +161,14 @@ def test_a_job_that_is_no_stream_is_asked_as_a_batch() -> None:
         (["cli_jobs.py:two", *ORDERS], "two(orders, users): needed --input once for each of its parameters: 2"),
         (["cli_jobs.py:nothing", *ORDERS], "a function that takes its DataFrames as parameters"),
         (["cli_jobs.py:misspelt", *ORDERS], "sate"),
-        (["cli_jobs.py:raises", *ORDERS], "not today"),
+        (["cli_jobs.py:raises", *ORDERS], 'in raises: raise ValueError("not today")\nValueError: not today'),
+        (["cli_jobs.py:paid", "--sample", "broken.json"], "--sample broken.json: needed rows that Spark can read"),
         (["cli_jobs.py:User", *ORDERS], "needed"),
         (["cli_jobs.py:paid", "--input", "table[order_id: int].key('order_id')"], "without keys and conditions"),
         (["cli_jobs.py:paid", *ORDERS, "--promise", "same(user)"], "needed columns of the input: order_id, state"),
         (["cli_jobs.py:paid", *ORDERS, "--promise", "some(user)"], "--promise 'some(user)': needed ordered"),
-        (["cli_jobs.py:paid", *ORDERS, "--mode", "apend"], "append"),
-        (["cli_jobs.py:paid", *ORDERS, "--only", "cut"], "cuts"),
+        (["cli_jobs.py:paid", *ORDERS, "--mode", "apend"], "Try: --mode append"),
+        (["cli_jobs.py:paid", *ORDERS, "--only", "cut"], "Try: --only cuts"),
         (["cli_jobs.py:paid", "--sample", "none.csv"], "--sample none.csv: needed a file"),
     ],
 )

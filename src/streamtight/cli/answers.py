@@ -7,18 +7,20 @@ import logging
 import os
 import shlex
 import sys
+import sysconfig
+import traceback
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import typer
 
 from streamtight.errors import ReportError, StreamtightError
 from streamtight.report.sarif import verdicts_sarif
 from streamtight.report.write import FORMATS, render, write_text
-from streamtight.source.kept import Keeper, Kept, keeping
+from streamtight.source.kept import FOLDER, Keeper, Kept, keeping
 from streamtight.verdict import Interrupted, Outcome, Verdict
 
 HOLDS, FAILS, UNDECIDED, WRONG_USE = 0, 1, 2, 3
@@ -41,6 +43,8 @@ class Answers:
     quiet: bool
     keeper: Keeper | None
     title: str
+    out: IO[str] = field(default_factory=lambda: sys.stdout)
+    """Where the answer is printed: not where the user's own code prints."""
     place: tuple[str, int] | None = None
     """The file and the line that the verdicts speak of."""
     verdicts: list[Verdict] = field(default_factory=list)
@@ -70,19 +74,23 @@ class Answers:
             except OSError as error:
                 self.note(f"not kept, since {self.keeper.folder} cannot be written: {error}")
         if self.is_text and _REPLAYED.get() is None:
-            typer.echo(self._told(place))
+            self._print(self._told(place))
 
     def say(self, text: str) -> None:
         """An answer that is no verdict."""
         self.texts.append(text)
         if _REPLAYED.get() is None:
-            typer.echo(text)
+            self._print(text)
 
     def note(self, text: str, *, aside: bool = False) -> None:
         """Something that a person should know; aside if it is not for whoever reads the answer from a pipe."""
         self.notes.append(text)
-        if not self.quiet and _REPLAYED.get() is None:
-            typer.echo(text, err=aside or not self.is_text)
+        if self.quiet or _REPLAYED.get() is not None:
+            return
+        if aside or not self.is_text:
+            typer.echo(text, err=True)
+        else:
+            self._print(text)
 
     def end_with(self, code: int) -> None:
         """The command ends with this exit code, whatever the verdicts say."""
@@ -103,7 +111,7 @@ class Answers:
     def finish(self) -> None:
         """Show what was not shown yet, and write the files."""
         if not self.is_text and not self.texts:
-            typer.echo(self.rendered(self.format))
+            self._print(self.rendered(self.format))
         for path, format_ in self.outputs:
             write_text(path, self.rendered(format_))
             if not self.quiet:
@@ -132,15 +140,26 @@ class Answers:
         text = str(verdict) if self.quiet else verdict.story(code=place not in self.kept)
         head, rest = text[: len(verdict.outcome.name)], text[len(verdict.outcome.name) :]
         if place in self.kept and not self.quiet:
-            rest += f"\n  to see it again: streamtight replay {self.kept[place].id}"
-        return f"{coloured(head, COLOURS[verdict.outcome])}{rest}"
+            rest += f"\n  to see it again: streamtight replay {self.kept[place].id}{self._where_kept()}"
+        return f"{coloured(head, COLOURS[verdict.outcome], self.out)}{rest}"
+
+    def _where_kept(self) -> str:
+        folder = str(self.keeper.folder) if self.keeper is not None else FOLDER
+        return "" if folder == FOLDER else f" --keep {shlex.quote(folder)}"
+
+    def _print(self, text: str) -> None:
+        """Print where the answer goes; whoever reads it may have enough, as in `streamtight ... | head`."""
+        try:
+            typer.echo(text, file=self.out)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
 
 
-def coloured(text: str, colour: str, *, bold: bool = True) -> str:
+def coloured(text: str, colour: str, out: IO[str] | None = None) -> str:
     """The text in a colour, where a person looks at a terminal that has some."""
     forced = bool(os.environ.get("FORCE_COLOR"))
-    wanted = not os.environ.get("NO_COLOR") and (forced or sys.stdout.isatty())
-    return typer.style(text, fg=colour, bold=bold) if wanted else text
+    wanted = not os.environ.get("NO_COLOR") and (forced or (out or sys.stdout).isatty())
+    return typer.style(text, fg=colour, bold=True) if wanted else text
 
 
 _REPLAYED: ContextVar[tuple[list[Answers], Keeper] | None] = ContextVar("replayed", default=None)
@@ -184,7 +203,8 @@ def answering(
         if answers.keeper is not None:
             stack.enter_context(keeping(answers.keeper))
         try:
-            yield answers
+            with contextlib.redirect_stdout(sys.stderr):  # what a job prints does not mix with the answer
+                yield answers
         except Interrupted as stopped:
             clear()
             answers.add(stopped.verdict)
@@ -200,6 +220,10 @@ def answering(
         except StreamtightError as error:
             clear()
             raise wrong_use(error) from None
+        except Exception as error:
+            clear()
+            typer.echo(told_exception(error), err=True)
+            raise typer.Exit(WRONG_USE) from None
         if replaying is not None:
             replaying[0].append(answers)
             return
@@ -208,6 +232,18 @@ def answering(
         except StreamtightError as error:
             raise wrong_use(error) from None
     raise typer.Exit(answers.exit_code())
+
+
+def told_exception(error: Exception) -> str:
+    """What the user's own code raised, and where; of anything else the whole trace, since it is a mistake of ours."""
+    ours, skipped = str(Path(__file__).parents[1]), (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"))
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(skipped)]
+    if frames and not frames[-1].filename.startswith(ours):
+        at = frames[-1]
+        said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        return f"{at.filename}:{at.lineno}: in {at.name}: {at.line}\n{type(error).__name__}: {said}"
+    trace = "".join(traceback.format_exception(error)).rstrip()
+    return f"{trace}\nThis is a mistake in streamtight, and no answer. Please report it with the lines above."
 
 
 def wrong_use(error: StreamtightError) -> typer.Exit:

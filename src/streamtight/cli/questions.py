@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -120,10 +122,13 @@ def laws(
     """
     with answering(context) as answers:
         from streamtight.method.compare.jobs import LAWS
-        from streamtight.spark.first_look import FirstLook, first_look
+        from streamtight.spark.first_look import AUTO, STREAMING, FirstLook, first_look
         from streamtight.spark.given import given_to, relation_given
         from streamtight.spark.load import load_function, place_of
 
+        wanted = [law.strip() for law in only.split(",") if law.strip()] or LAWS
+        _require_known("--only", wanted, LAWS)
+        _require_known("--mode", [mode], (AUTO, *STREAMING, "batch"))
         function = load_function(job)
         answers.place = place_of(function)
         given = given_to([function], inputs=inputs, samples=samples, on=on, promise=promise)
@@ -133,7 +138,7 @@ def laws(
             function,
             given,
             mode=mode,
-            only=[law.strip() for law in only.split(",") if law.strip()] or LAWS,
+            only=wanted,
             upto=relation_given(upto, "--upto"),
             key=tuple(keys),
             runs=runs,
@@ -146,6 +151,7 @@ def laws(
             answers.note(f"lint: {finding}")
         if look.weighty and not any(verdict.fails for verdict in answers.verdicts):
             answers.end_with(UNDECIDED)
+            answers.note("note: it ends with 2, since what the lint found was not shown by runs")
         for note in look.notes:
             answers.note(f"note: {note}")
         for unseen in look.not_looked_at():
@@ -488,6 +494,16 @@ def lint(
                 answers.add(verdict)
         answers.note(found.told, aside=True)
         answers.end_with(found.exit_code)
+
+
+def _require_known(option: str, given: Sequence[str], known: Sequence[str]) -> None:
+    """Raise before Spark starts, and in words of the command line."""
+    for one in given:
+        if one not in known:
+            near = difflib.get_close_matches(one, known, cutoff=0.4) or known
+            raise SourceError(
+                f"{option} {one}", needed="one of " + ", ".join(known), came=one, hint=f"{option} {near[0]}"
+            )
 
 
 def _existing(path: str) -> Path:

@@ -24,7 +24,7 @@ from streamtight.method.typecheck.parse_order import parse_order
 from streamtight.program.functions import values_known_to
 from streamtight.source.generate import generated_from
 from streamtight.source.values import values_of
-from streamtight.spark.load import load_object
+from streamtight.spark.load import first_line, load_object
 from streamtight.spark.rows import Table, kind_of
 from streamtight.spark.samples import read_sample, struct_of_input
 from streamtight.stream.dependence import Dependence, unordered
@@ -179,7 +179,15 @@ def _from_text(name: str, text: str) -> _Columns:
 
 def _from_sample(name: str, path: Path) -> _Columns:
     frame: DataFrame = read_sample(path)
-    rows = frame.limit(SAMPLE_ROWS).collect()
+    try:
+        rows = frame.limit(SAMPLE_ROWS).collect()
+    except Exception as error:  # the border to what Spark makes of the file
+        raise SourceError(
+            f"--sample {path}",
+            needed="rows that Spark can read",
+            came=f"{type(error).__name__}: {first_line(error)}",
+            hint="JSON with a row on each line, or one list of rows; or --input 'table[k: int]'",
+        ) from error
     if not rows:
         raise SourceError(
             f"--sample {path}", needed="rows to take values from", came="none", hint="--input 'table[k: int]'"

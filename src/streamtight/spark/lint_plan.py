@@ -45,7 +45,10 @@ def read_plan(
     streams = Streams(notes, mode)
     operators = Operators(notes, streams, inputs, keys, is_known)
     rows = operators.rows(plan)
-    output = list(zip(names, output_of(plan, rows), strict=True))
+    columns = output_of(plan, rows)
+    if len(columns) != len(names):  # an operator with columns of its own that is not known
+        notes.unread(plan)
+    output = list(zip(names, columns, strict=False))
     found = [*rows.varies, *streams.findings, *_reached(rows, output)]
     if gives.clauses:
         ids = dict(output)

@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, NullType, StringType, StructField, StructType
 
-from streamtight.errors import JobError, RowError, StreamtightError, TraceError
+from streamtight.errors import JobError, RowError, TraceError
 from streamtight.program.run import Cause, Run, Step
 from streamtight.spark.engine import Build, Engine, Feed, Output, Piece, Row
-from streamtight.spark.failure import job_error
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
 from streamtight.spark.session import fast_folder, is_connect, session
 from streamtight.stream.event import RESERVED, Event, Kind
@@ -280,13 +279,7 @@ def refused_modes(job: Job, *, takes: Takes, spark: SparkSession) -> dict[str, s
     build = builder(job, tables, None, wants_stream=True)
     with ONE_AT_A_TIME, no_views_left(spark):
         engine = JvmEngine(spark, shuffle_partitions=1)
-        try:
-            frame = engine.probe(build, [table.struct for table in tables.values()])[1]
-        except StreamtightError:
-            raise
-        except Exception as error:  # the border of user code
-            raise job_error(error, batch=None) from error
-        return engine.refused_modes(frame)
+        return engine.refused_modes(engine.probe(build, [table.struct for table in tables.values()])[1])
 
 
 def _engine(spark: SparkSession, schedule: Schedule) -> Engine:

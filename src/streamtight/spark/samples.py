@@ -31,7 +31,7 @@ def read_sample(path: Path, option: str = "--sample") -> DataFrame:
             return read.parquet(file)
         if ending == ".csv":
             return read.csv(file, header=True, inferSchema=True)
-        return read.json(file)
+        return read.json(file, multiLine=path.is_file() and _is_array(path))
     except Exception as error:  # the border to what Spark makes of the file
         raise SourceError(
             f"{option} {path}",
@@ -39,6 +39,12 @@ def read_sample(path: Path, option: str = "--sample") -> DataFrame:
             came=f"{type(error).__name__}: {first_line(error)}",
             hint="--input 'table[k: int, v: int?]'",
         ) from error
+
+
+def _is_array(path: Path) -> bool:
+    """Does a JSON file hold one list of rows, and not a row on each line?"""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(1000).lstrip("\ufeff \n\r\t").startswith("[")
 
 
 def struct_of_input(given: TableInput) -> StructType:

@@ -315,11 +315,14 @@ def _partitions(asked: Asked[Job], job: Job, name: str) -> Verdict:
         lambda finding, schedule, expected, actual: "PARTITION_DEPENDENT",
         ("in one partition", "spread over partitions"),
         asks=lambda schedule: any(sum(map(bool, batch)) > 1 for batch in schedule.batches),
-        why_not_asked=(
-            f"no batch had rows in two partitions, since the source promises {asked.source.upto!r}; "
-            "try one that promises less: generated(..., upto=unordered)"
-        ),
+        why_not_asked=f"no batch had rows in two partitions{_why_so(asked.source.upto)}",
     )
+
+
+def _why_so(promise: Dependence) -> str:
+    if not promise.clauses:
+        return "; try more runs"
+    return f", since the source promises {promise!r}; try one that promises less: generated(..., upto=unordered)"
 
 
 def _order(asked: Asked[Job], job: Job, name: str) -> Verdict:
@@ -338,10 +341,7 @@ def _order(asked: Asked[Job], job: Job, name: str) -> Verdict:
         lambda finding, schedule, expected, actual: "DROPPED_LATE" if _late(expected, actual) else "ORDER_DEPENDENT",
         ("in one order", "in another order"),
         asks=lambda schedule: schedule.events != representative(schedule.events, asked.source.upto),
-        why_not_asked=(
-            f"the source promises {asked.source.upto!r}, which left its inputs no other order; "
-            "try one that promises less: generated(..., upto=unordered)"
-        ),
+        why_not_asked=f"no input had another order{_why_so(asked.source.upto)}",
     )
 
 

@@ -97,7 +97,19 @@ def difference(
         return None
     missing, extra = Counter(wanted.events) - Counter(came.events), Counter(came.events) - Counter(wanted.events)
     name = "WRONG_ROWS" if missing and extra else "MISSING_ROWS" if missing else "EXTRA_ROWS" if extra else "ORDER_LOST"
+    if name == "WRONG_ROWS" and _differ_in_last_digits(missing, extra):
+        explanation += "; they differ in the last digits of a float only, which equal=equality(places=...) forgives"
     return Finding(name, explanation, *shown)
+
+
+def _differ_in_last_digits(missing: Counter[Event], extra: Counter[Event]) -> bool:
+    """Would these be the same rows, if floats were compared to nine digits?"""
+
+    def to_nine_digits(value: object) -> object:
+        return f"{value:.9g}" if isinstance(value, float) else value
+
+    both = [Counter(tuple(map(to_nine_digits, event)) for event in side.elements()) for side in (missing, extra)]
+    return both[0] == both[1]
 
 
 def alike(batches: Batches, equal: Equality | Callable[[Event, Event], bool]) -> Batches:
