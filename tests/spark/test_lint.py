@@ -248,3 +248,17 @@ NOT_SHOWN = {
     "union_of_keys",
 }
 """Jobs whose finding is real, and which small inputs on one machine do not show."""
+
+
+def test_an_operator_with_columns_of_its_own_that_is_not_known_is_told_once() -> None:
+    def largest(rows: DataFrame) -> DataFrame:
+        def keep(key, frames, state):  # not run: its plan is read
+            yield from frames
+
+        return rows.groupBy("k").applyInPandasWithState(keep, "k BIGINT", "largest BIGINT", "append", "NoTimeout")
+
+    found = examine(largest, takes=table, mode="append", confirm=False)
+
+    assert found.findings == ()
+    assert len(found.reading.unknown) == 1
+    assert found.verdict.undecided

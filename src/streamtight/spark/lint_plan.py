@@ -46,7 +46,7 @@ def read_plan(
     operators = Operators(notes, streams, inputs, keys, is_known)
     rows = operators.rows(plan)
     columns = output_of(plan, rows)
-    if len(columns) != len(names):  # an operator with columns of its own that is not known
+    if len(columns) != len(names) and not notes.unknown:  # an operator with columns of its own
         notes.unread(plan)
     output = list(zip(names, columns, strict=False))
     found = [*rows.varies, *streams.findings, *_reached(rows, output)]

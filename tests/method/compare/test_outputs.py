@@ -85,3 +85,15 @@ def test_a_batch_that_comes_again_is_read_once():
     again = Step(0, Cause.REPLAY, ((),), ((Row("a", 2),),))
 
     assert Consumer("append").reads(Run((first, again))) == (((Row("a", 2),),),)
+
+
+def test_rows_that_differ_in_the_last_digits_only_are_told_so():
+    mean = Kind("Mean", key=str, mean=float)
+
+    last_digits = difference((((mean("a", 0.1 + 0.2),),),), (((mean("a", 0.3),),),), upto=unordered)
+    other_number = difference((((mean("a", 0.3),),),), (((mean("a", 0.4),),),), upto=unordered)
+    other_key = difference((((mean("a", 0.1 + 0.2),),),), (((mean("b", 0.3),),),), upto=unordered)
+
+    assert "equality(places=...) forgives" in last_digits.explanation
+    assert "forgives" not in other_number.explanation
+    assert "forgives" not in other_key.explanation
