@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streamtight.stream import svg
-from streamtight.stream.dependence import Dependence
+from streamtight.stream.dependence import Dependence, unordered
 from streamtight.stream.event import Event
 from streamtight.stream.trace import Trace
 
@@ -219,6 +219,8 @@ class _Drawing:
 
     @property
     def _caption(self) -> str:
+        if self._upto == unordered:
+            return "rows may come in any order"
         return f"lines inside a side join what keeps its order: {svg.cut(repr(self._upto), 60)}"
 
     def lines(self) -> Iterator[str]:
