@@ -187,6 +187,15 @@ def test_several_files_are_written_in_one_go(folder: Path) -> None:
     assert "<svg" in (folder / "out" / "a.html").read_text()
 
 
+@pytest.mark.parametrize("form", ["json", "html", "junit", "text"])
+def test_notes_are_in_what_is_written(folder: Path, form: str) -> None:
+    path = folder / f"a.{form}"
+
+    run("parallelize", KEY_COUNTER, "--workers", "2", "--cases", "5", "--format", form, "--output", str(path))
+
+    assert "Increment(key=#0/2)" in path.read_text()
+
+
 def test_quiet_is_a_line_for_each_verdict() -> None:
     _, told, aside = run(*BROKEN, "--quiet", "-o", "a.html")
 

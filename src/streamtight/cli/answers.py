@@ -128,7 +128,7 @@ class Answers:
             return "\n".join([*self.texts, ""])
         if format_ == "sarif":
             return verdicts_sarif(self.data(), self.place)
-        return render(self.data(), format_, self.title)
+        return render(self.data(), format_, self.title, self.notes)
 
     def exit_code(self) -> int:
         """That of the worst verdict: FAILS before UNDECIDED before HOLDS."""

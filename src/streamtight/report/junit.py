@@ -12,7 +12,7 @@ MOST_SECONDS = 1e9
 """More than that is no time that anything took."""
 
 
-def as_junit(verdicts: Sequence[Mapping[str, Any]], title: str) -> str:
+def as_junit(verdicts: Sequence[Mapping[str, Any]], title: str, notes: Sequence[str] = ()) -> str:
     """FAILS is a failure with its story, UNDECIDED an error: what could not be decided did not pass."""
     fails, undecided = (sum(one["outcome"] == name for one in verdicts) for name in ("FAILS", "UNDECIDED"))
     seconds = [_seconds(one) for one in verdicts]
@@ -33,6 +33,8 @@ def as_junit(verdicts: Sequence[Mapping[str, Any]], title: str) -> str:
         elif verdict["outcome"] == "UNDECIDED":
             reason = visible(str(verdict.get("reason") or "no reason was given"))
             ElementTree.SubElement(case, "error", {"type": "UNDECIDED", "message": reason}).text = story
+    if notes:
+        ElementTree.SubElement(suite, "system-out").text = visible("\n".join(notes))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

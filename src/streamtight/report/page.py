@@ -32,8 +32,8 @@ MOST_SPENT = 1e15
 Data = Mapping[str, Any]
 
 
-def as_page(verdicts: Sequence[Data], title: str) -> str:
-    """The page: a line for each verdict, the worst first, and a section for each."""
+def as_page(verdicts: Sequence[Data], title: str, notes: Sequence[str] = ()) -> str:
+    """The page: a line for each verdict, the worst first, the notes, and a section for each verdict."""
     ranked = sorted(verdicts, key=lambda one: OUTCOMES.index(one["outcome"]))
     named = [(f"v{number}", verdict) for number, verdict in enumerate(ranked, start=1)]
     counts = Counter(str(one["outcome"]) for one in verdicts)
@@ -58,6 +58,7 @@ def as_page(verdicts: Sequence[Data], title: str) -> str:
             f'<p class="soft">{_counted(counts)}</p>',
             *_controls(counts),
             *(['<ol class="summary">', *(_line(*one) for one in named), "</ol>"] if named else []),
+            *(['<ul class="notes soft">', *(f"<li>{_text(note)}</li>" for note in notes), "</ul>"] if notes else []),
             "<main>",
             *(part for one in named for part in _section(*one)),
             "</main>",

@@ -58,8 +58,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     return target
 
 
-def render(data: Sequence[Data], format: str, title: str = "streamtight") -> str:  # noqa: A002 - what users call it
-    """Verdicts, as data, in one of the FORMATS.
+def render(
+    data: Sequence[Data],
+    format: str,  # noqa: A002 - what users call it
+    title: str = "streamtight",
+    notes: Sequence[str] = (),
+) -> str:
+    """Verdicts, as data, in one of the FORMATS; with notes on all of them, each a line or more.
 
     >>> from streamtight.verdict import Outcome, Scope, Verdict
     >>> print(render([Verdict("a", Outcome.HOLDS, Scope.proved()).as_data()], "text", "Jobs"))
@@ -73,7 +78,7 @@ def render(data: Sequence[Data], format: str, title: str = "streamtight") -> str
     made = _FORMATS.get(format)
     if made is None:
         raise ReportError("render(format=...)", needed=f"one of {', '.join(FORMATS)}", came=repr(format), hint="html")
-    return made(data, title)
+    return made(data, title, notes)
 
 
 def read_report(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
@@ -149,23 +154,25 @@ def _misshapen(data: Mapping[str, Any], shape: Mapping[str, type | tuple[type, .
     return None
 
 
-def _as_text(verdicts: Sequence[Data], title: str) -> str:
-    """Every story, then a count of the outcomes."""
+def _as_text(verdicts: Sequence[Data], title: str, notes: Sequence[str]) -> str:
+    """Every story, then the notes, and a count of the outcomes."""
     stories = "\n\n".join(str(verdict.get("story") or _line(verdict)) for verdict in verdicts)
     counts = Counter(verdict["outcome"] for verdict in verdicts)
     counted = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name]) or "no verdict"
-    return f"{title}\n\n{stories}\n\n{counted}\n"
+    return "\n\n".join([title, stories, *(["\n".join(notes)] if notes else []), f"{counted}\n"])
 
 
 def _line(verdict: Data) -> str:
     return f"{verdict['outcome']}  {verdict['claim']}"
 
 
-def _as_json(verdicts: Sequence[Data], title: str) -> str:
-    return json.dumps({"title": title, "streamtight": __version__, "verdicts": list(verdicts)}, indent=2) + "\n"
+def _as_json(verdicts: Sequence[Data], title: str, notes: Sequence[str]) -> str:
+    noted = {"notes": list(notes)} if notes else {}
+    data = {"title": title, "streamtight": __version__, "verdicts": list(verdicts), **noted}
+    return json.dumps(data, indent=2) + "\n"
 
 
-_FORMATS: Mapping[str, Callable[[Sequence[Data], str], str]] = {
+_FORMATS: Mapping[str, Callable[[Sequence[Data], str, Sequence[str]], str]] = {
     "text": _as_text,
     "json": _as_json,
     "junit": as_junit,
