@@ -262,6 +262,16 @@ def test_a_file_is_replayed_wherever_it_is(folder: Path) -> None:
     assert run("replay", "case.json")[0] == 1
 
 
+def test_a_token_that_names_a_command_that_writes_is_refused(folder: Path) -> None:
+    token = Kept({"command": ["demo", "--folder", "elsewhere"]}, "c", "F", "e").token
+
+    code, _, aside = run("replay", token)
+
+    assert code == 3
+    assert "needed a command that asks; came demo" in aside
+    assert not (folder / "elsewhere").exists()
+
+
 def test_the_code_of_a_counterexample_can_be_printed() -> None:
     kept = kept_id(run(*BROKEN)[1])
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from streamtight.cli import questions
 from streamtight.cli.answers import (
     COLOURS,
     FAILS,
@@ -29,6 +30,8 @@ from streamtight.errors import SourceError, StreamtightError
 from streamtight.report.write import read_report, render, write_text
 from streamtight.source.kept import FOLDER, TOKEN, Keeper, Kept, all_kept
 from streamtight.verdict import Outcome, Verdict
+
+ASKING = tuple(command.__name__ for command in questions.COMMANDS)
 
 
 def replay(
@@ -92,6 +95,9 @@ def _replay(context: typer.Context, kept: Kept, quiet: bool) -> int:
     """Ask the question of one of them again, tell the answer, and give the exit code."""
     if "test" in kept.ask:
         return _replay_test(kept, quiet)
+    if kept.ask["command"][0] not in ASKING:  # a file of another person may name any command
+        typer.echo(f"{kept.id}: needed a command that asks; came {kept.ask['command'][0]}. Try: {ASKING[0]}", err=True)
+        return WRONG_USE
     keeper = Keeper(kept.path.parent if kept.path else Path(FOLDER), kept.ask, only=True, given=(kept,))
     root: Any = context.find_root().command
     with replayed(keeper) as answers:

@@ -31,10 +31,9 @@ STREAMING = ("append", "update", "complete")
 
 @dataclass(slots=True)
 class FirstLook:
-    """What was found, so far."""
+    """What was found besides the verdicts, so far."""
 
     mode: str = ""
-    verdicts: list[Verdict] = field(default_factory=list)
     findings: tuple[Finding, ...] = ()
     notes: list[str] = field(default_factory=list)
     """What a person should know to read the verdicts."""
@@ -66,26 +65,21 @@ def first_look(
     seed: int = 0,
     limit: float = 120.0,
     look: FirstLook,
-    tell: Callable[[Verdict], None] = lambda _: None,
+    tell: Callable[[Verdict], None],
 ) -> None:
-    """Fill `look`, verdict by verdict, so that somebody who stops it has what is known by then."""
+    """Tell verdict by verdict, so that somebody who stops it has what is known by then; and fill `look`."""
     asked: dict[str, Any] = {"on": given.source, "upto": upto, "runs": runs, "seed": seed, "limit": limit}
     asked |= {} if given.takes is None else {"takes": given.takes}
-
-    def note(verdict: Verdict) -> None:
-        look.verdicts.append(verdict)
-        tell(verdict)
-
     takes = given.takes if given.takes is not None else _kinds(given)
     look.mode, why = _mode_for(job, takes, key) if mode == AUTO else (mode, "")
     if why:
         look.notes.append(f"it is asked in mode {look.mode}, since Spark does not run it in mode append: {why}")
     if look.mode in STATIC:
-        note(compare(job, job, mode=look.mode, **asked))
+        tell(compare(job, job, mode=look.mode, **asked))
     else:
         by_key: dict[str, Any] = {"key": tuple(key)} if key and look.mode == "update" else {}
         for law in only:
-            note(laws(job, mode=look.mode, only=law, **asked, **by_key)[law])
+            tell(laws(job, mode=look.mode, only=law, **asked, **by_key)[law])
     _read_plan(job, given, look)
 
 
