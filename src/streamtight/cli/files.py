@@ -199,7 +199,7 @@ def demo(
     context: typer.Context,
     folder: Annotated[Path, typer.Option(help="Where the files of the demo are written.")] = Path("streamtight-demo"),
 ) -> None:
-    """Find a bug in a small job on real Spark, in a minute.
+    """Find a bug in a small job on real Spark.
 
     It writes the job, its data and a page with pictures, and tells what to do.
 
