@@ -36,6 +36,7 @@ from streamtight.spark.engine import settings
 from streamtight.spark.failure import job_error
 from streamtight.spark.live_book import HISTORY, Alarm, Folder, Limits, Metrics
 from streamtight.spark.live_bucket import PACKED, REPORTED, Bucket, Equal, Pack
+from streamtight.spark.live_journal import LiveNotes, journal_on
 from streamtight.spark.metrics_picture import Panel, chart
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
 from streamtight.spark.run import ONE_AT_A_TIME
@@ -74,6 +75,7 @@ def compare_live(
     tasks: int | None = None,
     every: float | None = 0.0,
     name: str | None = None,
+    board: str | os.PathLike[str] | None = None,
 ) -> LiveComparison:
     """Start a query that says, while two streams run, whether they give the same rows up to the order that matters.
 
@@ -93,6 +95,8 @@ def compare_live(
                          Both are fixed for a checkpoint, and shuffles of the jobs get as many tasks
     every                seconds between micro-batches; None reads what is there now, and ends
     name                 the name of the query
+    board                a folder for what the live page shows (`streamtight watch --serve`); if not given, the one that
+                         the environment variable STREAMTIGHT_BOARD names, or none
     """
     equal = equality_of(equal, "compare_live")
     spark = _session_of(left, right)
@@ -120,6 +124,9 @@ def compare_live(
     )
     limits = Limits(stuck_after_events, stuck_after_seconds)
     live = LiveComparison(upto, equal, folder, _way(split, parts), parts.buckets, limits, on_alarm)
+    asks = f"do left and right give the same stream up to {upto!r}? ({live.way})"
+    journal = journal_on(board, name or folder.path, kind="compare_live", asks=asks)
+    live._notes = None if journal is None else LiveNotes(journal, live.alarms)
     writer = reports.writeStream.foreachBatch(live._take).option("checkpointLocation", folder.spark_location)
     writer = writer.trigger(availableNow=True) if every is None else writer.trigger(processingTime=f"{every} seconds")
     if name is not None:
@@ -128,6 +135,8 @@ def compare_live(
         try:
             live._begin(writer.start())
         except PySparkException as error:
+            if journal is not None:
+                journal.end("it could not start")
             raise _refused(error) from error
     return live
 
@@ -166,6 +175,7 @@ class LiveComparison:
         self._error: StreamtightError | None = None
         self._raised: Exception | None = None
         self._alarm_error: JobError | None = None
+        self._notes: LiveNotes | None = None
         self._watch = threading.Thread(target=self._watch_until_the_end, name="streamtight-live", daemon=True)
 
     # -- what is known -----------------------------------------------------------------------------------------------
@@ -336,7 +346,11 @@ class LiveComparison:
             try:
                 active = self.query.isActive
                 self._look(active)
+                if self._notes is not None:
+                    self._notes.look(self, active)
             except (Py4JError, OSError):
+                if self._notes is not None:
+                    self._notes.end("the JVM has ended")
                 return  # the JVM has ended, and so has the query
             while self._untold:
                 self._tell(self._untold.popleft())
