@@ -13,8 +13,6 @@ no Java, no network) is an `Unavailable` that says so.
     python examples/kafka_broker.py start     a broker until Ctrl-C
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import contextlib
@@ -60,6 +58,7 @@ class Unavailable(RuntimeError):
     """What is needed is not here, and why: a reason to skip, not a failure."""
 
 
+# Tests load this file without a place among the modules, where dataclasses would look up annotations that are texts.
 @dataclass(frozen=True, slots=True)
 class Broker:
     """A running broker: where it answers, and what Spark must be told."""
@@ -132,7 +131,7 @@ def connector_jars(spark_version: str | None = None) -> Jars:
     raise Unavailable(f"no Kafka connector for Spark {wanted}, tried {', '.join(versions)}: {reasons[0]}")
 
 
-def connect(builder: SparkSession.Builder, jars: Jars | None = None) -> SparkSession.Builder:
+def connect(builder: "SparkSession.Builder", jars: Jars | None = None) -> "SparkSession.Builder":
     """The same builder, of sessions that have Spark's Kafka connector. Only for sessions that are not yet running."""
     taken = jars or connector_jars()
     return builder.config("spark.jars", ",".join(str(file) for file in taken.files))
@@ -412,7 +411,7 @@ def _main() -> int:
     arguments = parser.parse_args()
     ended = threading.Event()
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(number: int, frame: "FrameType | None") -> None:
         ended.set()
 
     try:
