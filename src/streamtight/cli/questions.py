@@ -31,6 +31,7 @@ from streamtight.cli.options import (
     functions_in_files,
     place,
 )
+from streamtight.cli.serving import serve_page
 from streamtight.errors import SourceError
 from streamtight.source.kept import FOLDER
 
@@ -332,8 +333,12 @@ def parallelize(
 
 def watch(
     context: typer.Context,
-    query: Annotated[str, place("A query, file.py:name; or its text: 'count() > 3'.")],
-    data: Annotated[Path, typer.Argument(help="The rows: a Parquet, CSV or JSON file, or a folder of Parquet files.")],
+    query: Annotated[
+        str, place("A query, file.py:name; or its text: 'count() > 3'. With --serve: the board, a folder.")
+    ] = "",
+    data: Annotated[
+        Path | None, typer.Argument(help="The rows: a Parquet, CSV or JSON file, or a folder of Parquet files.")
+    ] = None,
     keys: Annotated[
         list[str], typer.Option("--key", help="A column that tells one stream from another. Once for each.")
     ] = [],  # noqa: B006
@@ -355,15 +360,36 @@ def watch(
     ] = "",
     outputs: Outputs = [],  # noqa: B006
     quiet: Quiet = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Show the jobs that run, on a page: those that were started with board=.")
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="With --serve: where the page is. Another address than 127.0.0.1 needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --serve: 0 for any that is free.")] = 8765,
+    token: Annotated[
+        str,
+        typer.Option(
+            envvar="STREAMTIGHT_TOKEN",
+            help="With --serve: what must be known to see the page. Made and printed where one is needed.",
+        ),
+    ] = "",
 ) -> None:
     """What is the value of a query after every row of a file?
 
-    Or is a property still true? With --outputs alarms, that is a verdict.
+    Or is a property still true? With --outputs alarms, that is a verdict. With --serve, a page that shows running jobs.
 
     Example: streamtight watch 'sum(cur)' readings.csv --key sensor --order-by at --value degrees
 
     Example: streamtight watch jobs.py:never_too_fast trips.parquet --key taxi --order-by at --outputs alarms
+
+    Example: streamtight watch --serve
     """
+    if serve:
+        serve_page(query, more=data, host=host, port=port, token=token)
+        return
+    if not query or data is None:
+        raise typer.BadParameter("needed: a query and the rows it is asked of; or --serve", context)
     is_verdict = answers_of == "alarms"
     with answering(context, searches=False, **({} if is_verdict else {"formats": ("text", "json")})) as answers:
         from streamtight.properties.query_parse import parse_query
