@@ -35,9 +35,9 @@ from urllib.parse import parse_qs, urlsplit
 from streamtight import __version__
 from streamtight.errors import ReportError
 from streamtight.findings import meaning_of
-from streamtight.report.clean import cleaned
 from streamtight.report.prometheus import CONTENT_TYPE, exposition
 from streamtight.source.board import HISTORY, Board, Watched
+from streamtight.stream.clean import cleaned
 
 PORT = 8765
 HOST = "127.0.0.1"

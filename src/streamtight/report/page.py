@@ -17,9 +17,9 @@ from typing import Any
 
 from streamtight import __version__
 from streamtight.findings import meaning_of
-from streamtight.report.clean import cleaned
 from streamtight.report.rows import Pair, Row, columns_of, fields_of, kind_of, paired, sampled, with_gaps
 from streamtight.report.texts import value_text, visible
+from streamtight.stream.clean import cleaned
 from streamtight.verdict import FEW_INPUTS
 
 OUTCOMES = ("FAILS", "UNDECIDED", "HOLDS")

@@ -15,9 +15,9 @@ from typing import Any
 
 from streamtight import __version__
 from streamtight.errors import ReportError
-from streamtight.report.clean import cleaned
 from streamtight.report.junit import as_junit
 from streamtight.report.page import OUTCOMES, as_page
+from streamtight.stream.clean import cleaned
 from streamtight.verdict import Verdict
 
 Data = Mapping[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamtight.report.clean import MOST_LETTERS, cleaned
+from streamtight.stream.clean import MOST_LETTERS, cleaned
 from streamtight.stream.dependence import ordered
 from streamtight.stream.event import Kind
 from streamtight.stream.order_picture import order_picture
