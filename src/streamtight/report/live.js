@@ -72,7 +72,7 @@ function rankOf(job) {
 
 function factsOf(job) {
   const latest = job.latest, facts = [];
-  for (const [side, count] of Object.entries(latest.rows || {})) facts.push(`${side} ${number(count)}`);
+  for (const [side, count] of Object.entries(latest.rows || {})) facts.push(side === "rows" ? number(count) : `${side} ${number(count)}`);
   if (facts.length) facts[facts.length - 1] += " rows";
   if (latest.batch !== undefined) facts.push(`batch ${latest.batch}`);
   if (latest.keys !== undefined) facts.push(`${number(latest.keys)} keys`);
@@ -282,18 +282,18 @@ function showFinding(job) {
   made("span", "finding", line, found.finding);
   line.append(shown(` at ${clock(found.at)}: ${found.explanation}`));
   if (found.means) made("p", "soft", job.parts.found, found.means);
-  if (!found.story && !found.picture) return;
-  const more = made("details", "", job.parts.found);
-  more.open = isOpen;
-  made("summary", "", more, "the finding in full");
   if (found.picture) {
-    const picture = made("img", "", more);
+    const picture = made("img", "", job.parts.found);
     picture.alt = shown(`picture of the finding ${found.finding}`);
     picture.loading = "lazy";
     picture.addEventListener("error", () => picture.remove());
     picture.src = `/picture/${job.id}.svg?${encodeURIComponent(found.at)}`;
   }
-  if (found.story) made("pre", "", more, found.story);
+  if (!found.story) return;
+  const more = made("details", "", job.parts.found);
+  more.open = isOpen;
+  made("summary", "", more, "the finding in full");
+  made("pre", "", more, found.story);
 }
 
 function drawCharts(job) {
