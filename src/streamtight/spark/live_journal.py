@@ -5,9 +5,11 @@ All of it is written by a thread beside the query, never by the query itself: a 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from streamtight.errors import StreamtightError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from streamtight.spark.live import LiveComparison
     from streamtight.spark.live_book import Alarm, Metrics
 
+SECONDS_BETWEEN_LOOKS = 0.5
 MOST_ALARMS_A_LOOK = 20
 """The rest is only counted by the comparison itself."""
 
@@ -143,19 +146,27 @@ def journal_on(board: str | os.PathLike[str] | None, name: str, *, kind: str, as
     return None if place is None else Journal(place, name, kind=kind, asks=asks)
 
 
-def follow(query: Any, journal: Journal) -> None:
-    """Say on the board that a streaming query is there for as long as it is, and how it ended."""
+def follow(query: Any, journal: Journal, look: Callable[[], None], error: Callable[[], object]) -> None:
+    """Tell what a streaming query does for as long as it runs, and how it ended, in a thread of its own.
+
+    look    called about twice a second, to write what is new
+    error   what the query itself knows of why it failed, if that says more than Spark does
+    """
 
     def until_the_end() -> None:
         from py4j.protocol import Py4JError  # not above: a PySpark that knows Spark Connect only has none
 
         try:
-            while not query.awaitTermination(SECONDS_BETWEEN_BEATS / 2):
+            while not query.awaitTermination(SECONDS_BETWEEN_LOOKS):
+                look()
                 journal.alive()
+            look()
             journal.end()
         except (Py4JError, OSError):
             journal.end("the JVM has ended")
-        except Exception as error:  # what the query ended with, whatever it is
-            journal.end(str(error))
+        except Exception as failure:  # what the query ended with, whatever it is; or a mistake of ours in a picture
+            with contextlib.suppress(Exception):
+                look()
+            journal.end(str(error() or failure))
 
     threading.Thread(target=until_the_end, name="streamtight-journal", daemon=True).start()

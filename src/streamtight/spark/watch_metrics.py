@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.types import NumericType
 
 from streamtight.method.watch.questions import CONFLICT, LATE, UNDEFINED, Question
+from streamtight.source.journal import Journal, board_of
 from streamtight.spark.metrics_picture import Panel, chart
 
 OBSERVED = "watch"
+_SUMMED = {"min": sf.min, "avg": sf.avg, "max": sf.max}
 _COUNTED = {"undefined": UNDEFINED, "conflict": CONFLICT, "late": LATE}
 
 
@@ -41,6 +45,9 @@ class Progress:
     """Keys that have a state."""
     counts: dict[str, dict[str, int]]
     """For each query: how many answers were given, undefined, a conflict, late, and false."""
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    """For each query whose values are numbers: the lowest (min), the mean (avg) and the highest (max) of the batch; for
+    each that is true or false: which share of its answers was true."""
 
 
 class WatchMetrics(StreamingQueryListener):
@@ -49,10 +56,14 @@ class WatchMetrics(StreamingQueryListener):
     metrics.latest       the last micro-batch
     metrics.history      the last thousand
     metrics.totals()     for each query, how many answers were given, undefined, a conflict, late, and false
+
+    With a `board`, or if the environment variable STREAMTIGHT_BOARD names one, the live page shows them.
     """
 
-    def __init__(self, keep: int = 1_000) -> None:
+    def __init__(self, keep: int = 1_000, *, board: str | os.PathLike[str] | None = None) -> None:
         self.history: deque[Progress] = deque(maxlen=keep)
+        self._board = board_of(board)
+        self._journals: dict[str, _Noted] = {}
         self._totals: dict[str, dict[str, int]] = {}
         self._lock = threading.Lock()
 
@@ -89,9 +100,15 @@ class WatchMetrics(StreamingQueryListener):
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         """Nothing has come."""
+        noted = self._journals.get(str(event.id))
+        if noted is not None:
+            noted.journal.alive()
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """What is known stays."""
+        noted = self._journals.pop(str(event.id), None)
+        if noted is not None:
+            noted.journal.end(event.exception or "")
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Note what a micro-batch did, if it is one of a watched stream."""
@@ -100,9 +117,15 @@ class WatchMetrics(StreamingQueryListener):
         if observed is None:
             return
         counts: dict[str, dict[str, int]] = {}
+        values: dict[str, dict[str, float]] = {}
         for name, value in observed.asDict().items():
             query, _, what = name.rpartition(" ")
-            counts.setdefault(query, {})[what] = int(value or 0)
+            if what in _SUMMED:
+                if value is not None:  # as it is without a defined answer
+                    values.setdefault(query, {})[what] = float(value)
+            else:
+                counts.setdefault(query, {})[what] = int(value or 0)
+        values |= {query: {"true": share} for query, each in counts.items() if (share := _share_true(each)) is not None}
         at = datetime.fromisoformat(told["timestamp"].replace("Z", "+00:00"))
         mark = told.get("eventTime", {}).get("watermark")
         lag = None
@@ -118,13 +141,59 @@ class WatchMetrics(StreamingQueryListener):
             lag_seconds=lag,
             keys=sum(each.get("numRowsTotal", 0) for each in told.get("stateOperators", [])),
             counts=counts,
+            values=values,
         )
+        self._note(told["id"], progress)
         with self._lock:
             self.history.append(progress)
             for query, each in counts.items():
                 mine = self._totals.setdefault(query, {})
                 for what, count in each.items():
                     mine[what] = mine.get(what, 0) + count
+
+    def _note(self, id_: str, progress: Progress) -> None:
+        """Tell it on the board."""
+        if self._board is None:
+            return
+        noted = self._journals.get(id_)
+        if noted is None:
+            asks = ", ".join(progress.counts)
+            noted = self._journals[id_] = _Noted(Journal(self._board, progress.query, kind="watch", asks=asks))
+        noted.add(progress)
+
+
+class _Noted:
+    """The journal of one streaming query, and what came since it is written."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self._rows = 0
+        self._counts: dict[str, dict[str, float | None]] = {}
+
+    def add(self, progress: Progress) -> None:
+        """A micro-batch."""
+        self._rows += progress.rows
+        for query, each in progress.counts.items():
+            mine = self._counts.setdefault(query, {})
+            for what, count in each.items():
+                mine[what] = (mine.get(what) or 0) + count
+        self.journal.note(
+            at=progress.at.timestamp() + progress.seconds,
+            batch=progress.batch,
+            rows={"rows": self._rows},
+            rate=progress.per_second,
+            lag=progress.lag_seconds,
+            seconds=progress.seconds,
+            keys=progress.keys,
+            counts=self._counts,
+            values=progress.values,
+        )
+
+
+def _share_true(counts: Mapping[str, int]) -> float | None:
+    """Of the answers that are true or false; None for a query that is neither, or without any."""
+    answered = counts["answers"] - sum(counts[what] for what in _COUNTED)
+    return 1 - counts["false"] / answered if "false" in counts and answered > 0 else None
 
 
 def observed(frame: DataFrame, questions: Sequence[Question]) -> DataFrame:
@@ -137,4 +206,7 @@ def observed(frame: DataFrame, questions: Sequence[Question]) -> DataFrame:
             counts.append(sf.count_if(status == name).alias(f"{question.name} {what}"))
         if question.is_temporal:
             counts.append(sf.count_if(~sf.col(f"`{question.name}`")).alias(f"{question.name} false"))
+        elif isinstance(frame.schema[question.name].dataType, NumericType):
+            value = sf.col(f"`{question.name}`").cast("double")
+            counts += [sum_up(value).alias(f"{question.name} {what}") for what, sum_up in _SUMMED.items()]
     return frame.observe(OBSERVED, *counts)
