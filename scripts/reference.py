@@ -118,7 +118,7 @@ PAGES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "spark": (
         "Jobs on Spark",
         "Exact micro-batches and partitions; what a run gives.",
-        ("spark.session", "spark.run", "spark.pack", "program.run", "spark.rows"),
+        ("spark.session", "spark.ship", "spark.run", "spark.pack", "program.run", "spark.rows"),
     ),
 }
 

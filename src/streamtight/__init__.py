@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     from streamtight.spark.run import run as run
     from streamtight.spark.run import run_all as run_all
     from streamtight.spark.session import session as session
+    from streamtight.spark.ship import ship as ship
     from streamtight.spark.typecheck import typecheck as typecheck
     from streamtight.spark.watch import watch as watch
     from streamtight.spark.watch_formula import WatchedFormula as WatchedFormula
@@ -272,6 +273,7 @@ _HOMES = {
     "streamtight.method.explore.export": ["to_smv"],
     "streamtight.report.write": ["write_report"],
     "streamtight.spark.session": ["session"],
+    "streamtight.spark.ship": ["ship"],
     "streamtight.spark.run": ["run", "run_all"],
     "streamtight.spark.pack": ["run_many", "Packed"],
     "streamtight.spark.compare": ["compare", "laws"],

@@ -8,8 +8,10 @@ import re
 import signal
 import socket
 import subprocess
+import sysconfig
 import time
-from collections.abc import Iterator
+import venv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyspark
@@ -17,6 +19,8 @@ import pyspark
 from streamtight.spark.java import use_java
 
 HOME = Path(pyspark.__file__).parent
+ELSEWHERE = "STREAMTIGHT_TESTS_ELSEWHERE"
+"""Set for what runs on the cluster's side, so that it can be told from the driver's."""
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
@@ -32,6 +36,7 @@ class Cluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": python,
             "SPARK_NO_DAEMONIZE": "1",
+            ELSEWHERE: "1",
         }
         port = _free_port()
         self.url = f"spark://127.0.0.1:{port}"
@@ -58,6 +63,7 @@ class Cluster:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=self._environment,
+                    cwd=self._folder,
                     start_new_session=True,
                 )
             )
@@ -113,6 +119,30 @@ def cluster(folder: Path, python: str, *, workers: int, cores: int = 1) -> Itera
         yield started
     finally:
         started.close()
+
+
+def python_elsewhere(folder: Path, hidden: Sequence[Path], *, without: Sequence[str] = ()) -> str:
+    """A Python as another machine has it: Spark and its packages are there, but nothing of these folders.
+
+    Its packages are links to ours, except this one and those that it shall be without. What a driver adds to
+    PYTHONPATH is taken away again, since such folders do not exist on another machine.
+    """
+    home = folder / "elsewhere"
+    venv.create(home, with_pip=False, symlinks=True)
+    [site] = home.glob("lib/python*/site-packages")
+    mine = Path(sysconfig.get_paths()["purelib"])
+    for entry in mine.iterdir():
+        is_left_out = entry.suffix == ".pth" or "streamtight" in entry.name or entry.name in without
+        if not is_left_out:
+            (site / entry.name).symlink_to(entry)
+    taken_away = [str(path) for path in (mine, *hidden)]
+    (site / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        f"if {ELSEWHERE!r} in os.environ:\n"
+        f"    hidden = {taken_away!r}\n"
+        "    sys.path[:] = [path for path in sys.path if path not in hidden and 'streamtight-ship-' not in path]\n"
+    )
+    return str(home / "bin" / "python")
 
 
 def _free_port() -> int:

@@ -63,7 +63,7 @@ def run_dstreams(
     inputs = tables_of(takes)
     kinds = {name: None if some is None else kinds_of(some, "gives") for name, some in gives.items()}
     steps: dict[str, list[Step]] = {name: [] for name in gives}
-    with ONE_AT_A_TIME, checkpoint() as folder, naming(job), _context(spark.sparkContext) as context:
+    with ONE_AT_A_TIME, checkpoint(spark) as folder, naming(job), _context(spark.sparkContext) as context:
         context.checkpoint(str(folder))
         made = _outputs(job, inputs, schedule, context, list(gives))
         came: _Came = queue.Queue()

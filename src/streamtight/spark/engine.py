@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 
 from streamtight.errors import EncodingError
 from streamtight.spark.failure import time_limit_error
-from streamtight.spark.session import is_connect
+from streamtight.spark.session import is_connect, is_local
+from streamtight.spark.ship import shipped
 
 Row = Sequence[Any]
 Build = Callable[[list[DataFrame]], DataFrame]
@@ -137,8 +138,13 @@ def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def importable(spark: SparkSession) -> Iterator[None]:
-    """Let Python workers import what can be imported here, such as the module of a test, while functions are sent."""
-    if is_connect(spark):
+    """Let Python workers import what can be imported here, such as the module of a test, while functions are sent.
+
+    On a cluster the folders from which we import are not there: this package is sent, and the user's modules are by
+    `ship`.
+    """
+    if not is_local(spark):
+        shipped(spark)
         yield
         return
     environment = spark.sparkContext.environment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 
@@ -17,7 +18,7 @@ def job_error(raised: BaseException, *, batch: int | None) -> JobError:
     if "STREAMING_OUTPUT_MODE" in text or "output mode" in text.lower():
         hint = 'mode="update" or mode="complete", or a watermark'
     else:
-        hint = f"look at {place}" if place else "its __cause__ has Spark's whole account"
+        hint = missing_module_hint(text) or (f"look at {place}" if place else "its __cause__ has Spark's whole account")
     return JobError(
         "the job, when it was started" if batch is None else f"the job, in batch {batch}",
         needed="a query that Spark accepts" if batch is None else "no exception",
@@ -37,6 +38,24 @@ def time_limit_error(where: str, seconds: float) -> TimeLimitError:
         hint="limit=... with more seconds, or a smaller schedule",
         seconds=seconds,
     )
+
+
+def missing_module_hint(text: str) -> str | None:
+    """What to do about an executor that could not import something, if that is what a message says."""
+    words = "No module named "
+    if "ModuleNotFoundError" not in text or words not in text:
+        return None
+    name = text.partition(words)[2].strip().strip("'\"").partition("'")[0]
+    root = name.partition(".")[0]
+    spec = None
+    if root.isidentifier():
+        try:
+            spec = importlib.util.find_spec(root)
+        except (ImportError, ValueError):
+            spec = None
+    if spec is None or spec.origin is None or "site-packages" in spec.origin:
+        return f"the tasks cannot import {name}: install it where they run, or tight.ship(spark, ...) if it is yours"
+    return f"tight.ship(spark, {root!r}) before the job is asked about, or spark-submit --py-files"
 
 
 def _own_words(raised: BaseException) -> tuple[str, str | None]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from streamtight.program.transformer import Transformer
 
 
+_PACKAGES = {"pyarrow": "pyarrow", "pandas": "'pandas<3'", "google.protobuf": "protobuf"}
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -47,6 +48,7 @@ class Graph(operators.Graph):
 
         Sets the session's state store to RocksDB, which Spark needs for it.
         """
+        from streamtight.spark.ship import require_there
         from streamtight.spark.stages import Input, Stages
 
         given = self._frames(frames)
@@ -58,6 +60,7 @@ class Graph(operators.Graph):
                 "on_spark(lanes=...)", needed="lane=, the column", came="no lane=", hint='lane="partition"'
             )
         session = next(iter(given.values())).sparkSession
+        require_there(session, "on_spark(...)", _PACKAGES)
         session.conf.set(_PROVIDER, _ROCKSDB)  # Spark keeps such state nowhere else; checkpoints keep what they have
         count = buckets or int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         stages = Stages(self, {name: Input(df, position, lane, lanes) for name, df in given.items()}, count)

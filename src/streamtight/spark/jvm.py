@@ -36,6 +36,7 @@ from streamtight.spark.engine import (
     Piece,
     Row,
     flush_watermark,
+    importable,
     interrupted_after,
     last_commit,
     read_state,
@@ -44,7 +45,8 @@ from streamtight.spark.engine import (
     uncommit,
 )
 from streamtight.spark.failure import job_error, time_limit_error
-from streamtight.spark.session import fast_folder
+from streamtight.spark.session import fast_folder, is_local
+from streamtight.spark.ship import require_shared, shipped
 
 JVM_ERRORS = (Py4JJavaError, PySparkException)  # PySpark translates some of what the JVM throws, not all
 
@@ -76,6 +78,7 @@ class JvmEngine:
         self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
         self._confs = {**EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}
+        shipped(spark)
         self._loader = _load_classes(spark)
 
     def stream(
@@ -91,6 +94,7 @@ class JvmEngine:
     ) -> Generator[tuple[Piece, StructType, Output], None, None]:
         """Run the pieces one after another, with one checkpoint in this folder."""
         deadline = time.monotonic() + limit
+        require_shared(self._spark, "the checkpoint of a small run", folder.parent)
         schemas, rows = self._schemas(feeds), _pickled(feeds)
         for piece in pieces:
             confs = {
@@ -105,7 +109,8 @@ class JvmEngine:
                     flush_watermark(folder)
                 driver = self._driver(rows, schemas)
                 frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
-                output = build(frames)
+                with importable(self._spark):
+                    output = build(frames)
                 driver.feed(piece.given_at_start, piece.last + 1, piece.batches + MOST_IDLE)
                 if piece.flushes:
                     driver.feedNothing()
@@ -125,7 +130,8 @@ class JvmEngine:
         schemas = self._schemas(feeds)
         driver = self._driver(_pickled(feeds), schemas)
         frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
-        return frames, build(frames)
+        with importable(self._spark):
+            return frames, build(frames)
 
     @staticmethod
     def refused_modes(frame: DataFrame) -> dict[str, str]:
@@ -161,7 +167,8 @@ class JvmEngine:
                 for place, schema in enumerate(schemas)
             ]
             with interrupted_after(self._spark, limit):
-                output = build(frames)
+                with importable(self._spark):
+                    output = build(frames)
                 try:
                     driver.capture(0, output._jdf)
                 except JVM_ERRORS as error:
@@ -246,7 +253,7 @@ class JvmEngine:
 
     def _checkpoint_confs(self) -> dict[str, str]:
         """Let checkpoints go through the quiet file system, which only this JVM knows."""
-        if not _is_local(self._spark):
+        if not is_local(self._spark):
             return {}
         for name in _FILE_MANAGERS:
             with contextlib.suppress(Py4JJavaError):
@@ -261,12 +268,7 @@ class JvmEngine:
         return {_PROVIDER: _ROCKSDB} if needs_it and not has_own else {}
 
     def _location(self, folder: Path) -> str:
-        return f"streamtight://{folder}" if _is_local(self._spark) else folder.as_uri()
-
-
-def _is_local(spark: SparkSession) -> bool:
-    """Do the tasks run in this process's JVM?"""
-    return (spark.sparkContext.master or "").partition("[")[0] == "local"
+        return f"streamtight://{folder}" if is_local(self._spark) else folder.as_uri()
 
 
 def _pickled(feeds: Sequence[Feed]) -> bytes:
@@ -307,7 +309,7 @@ def _load_classes(spark: SparkSession) -> Any:
                 came=str(loader.getClass().getName()),
                 hint="a session of your own: tight.session()",
             ) from error
-        if not _is_local(spark):
+        if not is_local(spark):
             spark.sparkContext._jsc.addJar(str(jar))
         loader.loadClass("streamtight.QuietFileSystem").newInstance().register(
             spark.sparkContext._jsc.hadoopConfiguration()

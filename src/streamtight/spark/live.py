@@ -7,11 +7,13 @@
 Every row goes to a *bucket*, such that rows that are equal or must keep their order share one: by a hash of the
 relation's key, or of the whole row for a bag. A bucket has a matcher, and what that must remember, the unmatched rows,
 is state of Spark, checkpointed together with the offsets of the sources: a restart loses nothing and counts nothing
-twice. What the tasks do is in `live_bucket.py`, what the driver knows in `live_book.py`.
+twice. What the tasks do is in `live_bucket.py`, what the driver knows in `live_book.py`. Where no order matters, Spark
+counts rows instead, which takes a fraction of the time: `live_bag.py`.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import math
@@ -25,7 +27,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, GroupedData, Row, SparkSession
+from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -34,13 +36,15 @@ from streamtight.errors import DependenceError, JobError, RowError, StreamtightE
 from streamtight.method.compare.matcher import SIDES, Difference, Matcher
 from streamtight.spark.engine import settings
 from streamtight.spark.failure import job_error
-from streamtight.spark.live_book import HISTORY, Alarm, Folder, Limits, Metrics
-from streamtight.spark.live_bucket import PACKED, REPORTED, Bucket, Equal, Pack
+from streamtight.spark.live_bag import Bag, Then, can_be_counted
+from streamtight.spark.live_book import HISTORY, Alarm, Book, Folder, Limits, Metrics
+from streamtight.spark.live_bucket import PACKED, REPORTED, Bucket, Equal, Pack, Report
 from streamtight.spark.live_journal import LiveNotes, journal_on
 from streamtight.spark.metrics_picture import Panel, chart
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
 from streamtight.spark.run import ONE_AT_A_TIME
 from streamtight.spark.session import is_connect, require_packages
+from streamtight.spark.ship import require_shared, require_there
 from streamtight.stream.dependence import Dependence, key_getter
 from streamtight.stream.equality import Equality, equality_of
 from streamtight.stream.svg import stacked
@@ -74,6 +78,7 @@ def compare_live(
     buckets: int | None = None,
     tasks: int | None = None,
     every: float | None = 0.0,
+    then: Then | None = None,
     name: str | None = None,
     board: str | os.PathLike[str] | None = None,
 ) -> LiveComparison:
@@ -94,6 +99,9 @@ def compare_live(
                          compare; without `tasks`, as many as the session's shuffle partitions, or one without a key.
                          Both are fixed for a checkpoint, and shuffles of the jobs get as many tasks
     every                seconds between micro-batches; None reads what is there now, and ends
+    then                 what the jobs do with these rows, called with the left rows, the right rows and the number of
+                         each micro-batch, as `foreachBatch` would: the jobs run once, not once more to be compared.
+                         Where no order matters only
     name                 the name of the query
     board                a folder for what the live page shows (`streamtight watch --serve`); if not given, the one that
                          the environment variable STREAMTIGHT_BOARD names, or none
@@ -113,31 +121,32 @@ def compare_live(
     _require_known(upto, table)
     columns = StructType([columns[column] for column in table.order_of(columns)])
     split = _split(upto, equal, columns)
-    folder = Folder(spark, os.fspath(checkpoint))
+    require_shared(spark, "compare_live(checkpoint=...)", checkpoint)
+    folder = Folder(spark, os.fspath(checkpoint), table.kinds)
     parts = _parts(spark, folder, split, _about(upto, equal, columns, split), buckets, tasks)
-    one, other = (_packed(frame, side, columns, split, parts.buckets) for side, frame in enumerate((left, right)))
-    reports = (
-        one.union(other)
-        .withColumn("at", sf.unix_millis(sf.current_timestamp()))  # the same for all rows of a batch, also if replayed
-        .groupBy("bucket")
-        .transformWithState(Bucket(upto, equal, table.kinds), REPORTED, "append", "none")
-    )
+    if split.is_counted:
+        bag = Bag(folder, table, columns, then)
+        frame, reports_of = bag.both(left, right), bag.reports
+    else:
+        _refuse_then(then, split)
+        frame = _bucketed(left, right, columns, split, parts, Bucket(upto, equal, table.kinds))
+        reports_of = _collected
     limits = Limits(stuck_after_events, stuck_after_seconds)
-    live = LiveComparison(upto, equal, folder, _way(split, parts), parts.buckets, limits, on_alarm)
-    asks = f"do left and right give the same stream up to {upto!r}? ({live.way})"
-    journal = journal_on(board, name or folder.path, kind="compare_live", asks=asks)
-    live._notes = None if journal is None else LiveNotes(journal, live.alarms)
-    writer = reports.writeStream.foreachBatch(live._take).option("checkpointLocation", folder.spark_location)
+    live = LiveComparison(upto, equal, folder, _way(split, parts), parts.buckets, limits, on_alarm, reports_of)
+    alarms = live.alarms
+    writer = frame.writeStream.foreachBatch(live._take).option("checkpointLocation", folder.spark_location)
     writer = writer.trigger(availableNow=True) if every is None else writer.trigger(processingTime=f"{every} seconds")
     if name is not None:
         writer = writer.queryName(name)
     with ONE_AT_A_TIME, settings(spark, {**_CONFS, _TASKS_CONF: str(parts.tasks)}):
         try:
-            live._begin(writer.start())
+            query = writer.start()
         except PySparkException as error:
-            if journal is not None:
-                journal.end("it could not start")
             raise _refused(error) from error
+    asks = f"do left and right give the same stream up to {upto!r}? ({live.way})"
+    journal = journal_on(board, name or folder.path, kind="compare_live", asks=asks)
+    live._notes = None if journal is None else LiveNotes(journal, alarms)
+    live._begin(query)
     return live
 
 
@@ -158,8 +167,10 @@ class LiveComparison:
         buckets: int,
         limits: Limits,
         on_alarm: Callable[[Alarm], None] | None,
+        reports_of: Callable[[DataFrame, int, Book], dict[int, Report]],
     ) -> None:
         self.way = way
+        self._reports_of = reports_of
         self._upto = upto
         self._equal = equal
         self._buckets = buckets
@@ -309,9 +320,11 @@ class LiveComparison:
         self._watch.start()
 
     def _take(self, frame: DataFrame, batch: int) -> None:
-        """Called by Spark with what the buckets report of a micro-batch, which it commits when this has returned."""
+        """Called by Spark with a micro-batch, which it commits when this has returned."""
         try:
-            self._note(frame.collect(), batch)
+            with self._lock:
+                known = copy.copy(self._book)
+            self._note(self._reports_of(frame, batch, known), batch)
         except StreamtightError as error:
             self._error = error
             raise
@@ -320,11 +333,7 @@ class LiveComparison:
             # Short, since Spark searches it for an interruption, with an expression that overflows on a long one.
             raise RuntimeError(f"{type(error).__module__}.{type(error).__name__}: {error}"[:500]) from None
 
-    def _note(self, rows: Sequence[Row], batch: int) -> None:
-        reports = {row["bucket"]: pickle.loads(row["report"]) for row in rows}  # noqa: S301 - from our own tasks
-        for report in reports.values():
-            if isinstance(report, StreamtightError):
-                raise report
+    def _note(self, reports: Mapping[int, Report], batch: int) -> None:
         with self._lock:
             alarms = self._book.take(batch, reports, buckets=self._buckets, now=_now(), limits=self._limits)
             if reports and self._book.metrics is not None:
@@ -420,6 +429,7 @@ def _session_of(left: object, right: object) -> SparkSession:
         came, hint = "streams of two", "read both with the same session"
         raise TraceError("compare_live(left, right)", needed="streams of one session", came=came, hint=hint)
     require_packages("compare_live(...)", _NEEDED_PACKAGES)
+    require_there(spark, "compare_live(...)", _NEEDED_PACKAGES)
     if not hasattr(GroupedData, "transformWithState"):
         raise UnsupportedError(
             "compare_live(...)",
@@ -527,6 +537,8 @@ class _Split(NamedTuple):
     columns: tuple[str, ...]
     why_not: str = ""
     by: str = ""
+    is_counted: bool = False
+    """No order matters, and the JVM can tell which rows are equal."""
 
 
 class _Parts(NamedTuple):
@@ -536,6 +548,8 @@ class _Parts(NamedTuple):
 
 def _split(upto: Dependence, equal: Equal, columns: StructType) -> _Split:
     """Rows that are equal or depend on each other must agree on these columns, down to the hash."""
+    if not upto.clauses and equal is None and can_be_counted(columns):
+        return _Split(tuple(columns.names), by="the whole row", is_counted=True)
     key = upto.partition_key()
     if key is None:
         return _Split((), f"{upto!r} has no key that all its clauses share")
@@ -568,6 +582,7 @@ def _about(upto: Dependence, equal: Equal, columns: StructType, split: _Split) -
         "equal": repr(equal) if equal is None or isinstance(equal, Equality) else getattr(equal, "__name__", "..."),
         "columns": columns.simpleString(),
         "split by": list(split.columns),
+        "counted": split.is_counted,
     }
 
 
@@ -583,19 +598,19 @@ def _parts(
     known = folder.settings()
     if known is None:
         tasks = tasks or (int(spark.conf.get(_TASKS_CONF) or 1) if split.columns else 1)
-        buckets = (buckets or BUCKETS_PER_TASK * tasks) if split.columns else 1
+        buckets = (buckets or BUCKETS_PER_TASK * tasks) if split.columns and not split.is_counted else 1
         folder.write_settings({**about, "buckets": buckets, "tasks": tasks})
         return _Parts(buckets, tasks)
     asked = dict(about)
-    if buckets is not None and split.columns:
+    if buckets is not None and split.columns and not split.is_counted:
         asked["buckets"] = buckets
     if tasks is not None:
         asked["tasks"] = tasks
     for name, value in asked.items():
-        if value != known[name]:
+        if value != known.get(name):
             raise TraceError(
                 f"compare_live(checkpoint={folder.path!r})",
-                needed=f"the comparison that this folder was made for, with {name} {known[name]!r}",
+                needed=f"the comparison that this folder was made for, with {name} {known.get(name)!r}",
                 came=f"{name} {value!r}",
                 hint="another folder, for another comparison",
             )
@@ -606,7 +621,41 @@ def _way(split: _Split, parts: _Parts) -> str:
     if not split.columns:
         return f"one task: {split.why_not}"
     tasks = "1 task" if parts.tasks == 1 else f"{parts.tasks} tasks"
+    if split.is_counted:
+        return f"rows counted and sums of hashes compared, row by row where these differ, {tasks}"
     return f"{parts.buckets} {'bucket' if parts.buckets == 1 else 'buckets'} by {split.by}, {tasks}"
+
+
+def _refuse_then(then: object, split: _Split) -> None:
+    if then is not None:
+        raise UnsupportedError(
+            "compare_live(then=...)",
+            needed="rows in no order, of plain columns, that are equal if all of these are",
+            came=f"rows {f'by {split.by}' if split.by else f'of which {split.why_not}'}",
+            hint="upto=unordered; or let each job write as it does, and compare what they wrote",
+        )
+
+
+def _bucketed(
+    left: DataFrame, right: DataFrame, columns: StructType, split: _Split, parts: _Parts, bucket: Bucket
+) -> DataFrame:
+    """A stream of what the buckets report."""
+    one, other = (_packed(frame, side, columns, split, parts.buckets) for side, frame in enumerate((left, right)))
+    return (
+        one.union(other)
+        .withColumn("at", sf.unix_millis(sf.current_timestamp()))  # the same for all rows of a batch, also if replayed
+        .groupBy("bucket")
+        .transformWithState(bucket, REPORTED, "append", "none")
+    )
+
+
+def _collected(frame: DataFrame, batch: int, book: Book) -> dict[int, Report]:
+    """What the buckets report of a micro-batch."""
+    reports = {row["bucket"]: pickle.loads(row["report"]) for row in frame.collect()}  # noqa: S301 - from our own tasks
+    for report in reports.values():
+        if isinstance(report, StreamtightError):
+            raise report
+    return reports
 
 
 def _packed(frame: DataFrame, side: int, columns: StructType, split: _Split, buckets: int) -> DataFrame:

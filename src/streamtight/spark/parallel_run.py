@@ -47,10 +47,12 @@ from streamtight.spark.parallel_inputs import (
 )
 from streamtight.spark.rows import Table, struct_of
 from streamtight.spark.session import is_connect, session
+from streamtight.spark.ship import require_there
 from streamtight.stream.event import Event, Kind
 
 _FROZEN: list[bool] = []
 """Whether this process has frozen what it had loaded before the first leaf."""
+NEEDED_PACKAGES = {"numpy": "numpy", "pyarrow": "pyarrow", "pandas": "'pandas<3'"}
 _PACKED = "kind string, piece binary"
 
 
@@ -181,6 +183,7 @@ def run(
     first    the state to begin with, pickled; without it, that of `init`
     action   what is done with the outputs: it is called once, and starts the one job of the run
     """
+    require_there(spark, f"a plan of {plan.program.name}", NEEDED_PACKAGES)
     _require_slots(spark, len(plan.leaves))
     given = Given(plan)
     files = {name: source for name, source in sources.items() if isinstance(source, Files)}

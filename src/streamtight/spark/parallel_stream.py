@@ -26,6 +26,7 @@ from streamtight.program.plan import Plan, Share
 from streamtight.program.tags import independent_tags
 from streamtight.spark.parallel_inputs import inner_events, is_of, rank_column, stream_named, tick_column
 from streamtight.spark.parallel_run import Given, Written, collected, packed_state, run
+from streamtight.spark.ship import require_shared
 
 Output = str | Callable[[DataFrame, int], Any]
 
@@ -67,6 +68,10 @@ class ParallelQuery:
             raise InputError(
                 "start(output=...)", needed="a folder or a function", came=repr(output), hint="output='totals'"
             )
+        spark = next(iter(inputs.values())).sparkSession
+        require_shared(spark, "start(checkpoint=...)", checkpoint)
+        if isinstance(output, str):
+            require_shared(spark, "start(output=...)", output)
         self._batches = _Batches(plan, inputs, checkpoint, output, most_waiting)
         writer = self._batches.rows().writeStream.foreachBatch(self._batches.handle)
         writer = writer.option("checkpointLocation", f"{checkpoint}/spark")

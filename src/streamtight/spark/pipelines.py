@@ -68,6 +68,7 @@ from streamtight.program.processor import (
 from streamtight.spark.keyed_rows import ALL, MARK, TIMES, brought, carried, milliseconds, quoted
 from streamtight.spark.pipeline_tasks import LATE, PipelineTask, carried_type
 from streamtight.spark.session import require_packages
+from streamtight.spark.ship import require_there
 from streamtight.spark.watch_tasks import STATE, UNORDERED
 
 _PACKAGES = {"pyarrow": "pyarrow", "numpy": "numpy", "pandas": "'pandas<3'"}
@@ -127,6 +128,7 @@ def run_pipeline(
             hint=f"{pipeline.name}.run(events), which needs no Spark",
         )
     require_packages("run_pipeline", _PACKAGES)
+    require_there(frame.sparkSession, "run_pipeline", _PACKAGES)
     _require_sort_of_frame(frame, wait=wait, forget_after=forget_after, ends=ends)
     keys, orders = _names("key", key), _names("order_by", order_by)
     kept = tuple(dict.fromkeys([*orders, *_names("keep", keep)]))

@@ -30,6 +30,7 @@ from streamtight.method.prove.watchdog import Watchdog
 from streamtight.method.replay import code_name
 from streamtight.program.expression import SqlFunction
 from streamtight.spark.engine import importable, interrupted_after, settings
+from streamtight.spark.failure import job_error
 from streamtight.spark.lift_frame import BuiltFrame, build_frame, condition_of, named_views
 from streamtight.spark.lift_plan import Known
 from streamtight.spark.load import first_line, import_lines, load_function
@@ -316,6 +317,8 @@ def _name_of(error: Exception) -> str:
     for line in reversed(str(error).splitlines()):
         name = line.split(":")[0].strip()
         if name.endswith("Error") and name.isidentifier():
+            if name == "ModuleNotFoundError":  # the cluster lacks something: that is no result of the program
+                raise job_error(error, batch=0) from error
             return name
     return type(error).__name__
 

@@ -29,7 +29,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from streamtight.errors import RowError, StreamtightError, UnsupportedError
-from streamtight.spark.engine import EXACT, Feed, interrupted_after, settings
+from streamtight.spark.engine import EXACT, Feed, importable, interrupted_after, settings
 from streamtight.spark.failure import job_error
 from streamtight.spark.rows import KIND_COLUMN
 from streamtight.spark.session import is_connect
@@ -70,7 +70,8 @@ def run_rdd(
         interrupted_after(spark, limit),
     ):
         try:
-            made = build([rdd_of(context, feed) for feed in feeds])
+            with importable(spark):
+                made = build([rdd_of(context, feed) for feed in feeds])
         except (Py4JJavaError, PythonException) as error:  # out of a task: sortBy and count run some while they build
             raise job_error(error, batch=0) from error
         try:

@@ -83,6 +83,7 @@ from streamtight.spark.recorded_tasks import (
 from streamtight.spark.rows import KIND_COLUMN, Table
 from streamtight.spark.run import ONE_AT_A_TIME
 from streamtight.spark.session import session
+from streamtight.spark.ship import require_there
 from streamtight.stream.dependence import Dependence, unordered
 from streamtight.stream.equality import Equality, equality_of
 from streamtight.stream.event import Event
@@ -127,6 +128,7 @@ def compare_recorded(
         raise TraceError("compare(limit=...)", needed="seconds above 0", came=repr(limit), hint="limit=60")
     equal = equality_of(equal, "compare")
     spark = spark or session()
+    require_there(spark, "comparing recorded outputs", {"pyarrow": "pyarrow"})
     claim = f"{candidate.path} is the same stream as {reference.path} up to {upto!r}"
     started = time.monotonic()
     with ONE_AT_A_TIME, settings(spark, _FOR_MANY_ROWS):

@@ -30,7 +30,8 @@ from streamtight.errors import JobError, RowError, TraceError
 from streamtight.program.run import Cause, Run, Step
 from streamtight.spark.engine import Build, Engine, Feed, Output, Piece, Row
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
-from streamtight.spark.session import fast_folder, is_connect, session
+from streamtight.spark.session import fast_folder, is_connect, is_local, session
+from streamtight.spark.ship import CHECKPOINTS
 from streamtight.stream.event import RESERVED, Event, Kind
 from streamtight.stream.schedule import Batch, Schedule
 
@@ -99,7 +100,7 @@ def run(
             return Run((Step(0, Cause.DATA, _all_at_once(schedule), rows),))
         feeds = [_feed(table, schedule.batches) for table in inputs.values()]
         steps: list[Step] = []
-        with checkpoint() as folder:
+        with checkpoint(spark) as folder:
             pieces = _pieces(schedule, lambda: flush and _may_have_watermark(steps))
             ran = engine.stream(
                 build, feeds, pieces, mode=mode, folder=folder, limit=limit, as_they_come=until is not None
@@ -478,9 +479,10 @@ def _watermark(report: Mapping[str, Any]) -> datetime | None:
 
 
 @contextlib.contextmanager
-def checkpoint() -> Iterator[Path]:
-    """A folder for the checkpoint of one run."""
-    folder = Path(tempfile.mkdtemp(prefix="streamtight-", dir=fast_folder()))
+def checkpoint(spark: SparkSession) -> Iterator[Path]:
+    """A folder for the checkpoint of one run; on a cluster, where the session says that all nodes see it."""
+    shared = None if is_local(spark) else spark.conf.get(CHECKPOINTS, None)
+    folder = Path(tempfile.mkdtemp(prefix="streamtight-", dir=shared or fast_folder()))
     try:
         yield folder
     finally:

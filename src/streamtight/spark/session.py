@@ -130,6 +130,11 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def is_local(spark: SparkSession) -> bool:
+    """Do the tasks run in this process's JVM?"""
+    return not is_connect(spark) and (spark.sparkContext.master or "").partition("[")[0] == "local"
+
+
 def _start_error(error: Exception) -> SparkStartError:
     problems = [f"{check.name}: {check.found}; {check.hint}" for check in doctor() if not check.fine]
     return SparkStartError(

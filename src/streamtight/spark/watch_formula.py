@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections import deque
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -17,7 +19,10 @@ from streamtight.errors import FormulaError, StreamtightError
 from streamtight.method.check.words import picture, step_by_step, told
 from streamtight.program.letter import OUTPUT, Letter, Rows
 from streamtight.properties.temporal import Formula
+from streamtight.source.journal import Journal
+from streamtight.spark.live_journal import follow, journal_on, note_finding
 from streamtight.spark.rows import Table, kind_of
+from streamtight.spark.ship import require_shared
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 
 _LETTERS = "letters"
@@ -27,7 +32,12 @@ class WatchedFormula:
     """A formula that is judged while a stream runs, micro-batch by micro-batch. Made by `watch(formula, stream)`."""
 
     def __init__(
-        self, formula: Formula, frame: DataFrame, checkpoint: str | os.PathLike[str], name: str = "Row"
+        self,
+        formula: Formula,
+        frame: DataFrame,
+        checkpoint: str | os.PathLike[str],
+        name: str = "Row",
+        board: str | os.PathLike[str] | None = None,
     ) -> None:
         if not frame.isStreaming:
             raise FormulaError(
@@ -41,14 +51,21 @@ class WatchedFormula:
         self._kind = kind_of("Row", frame.schema)
         self._table = Table([self._kind])
         self._folder = os.fspath(checkpoint)
+        require_shared(self._spark, "watch(checkpoint=...)", checkpoint)
         self._judge = formula.judge(keep=True)
         self._letters: list[Letter] = []
         self._error: StreamtightError | None = None
         self._rows = 0
         self._is_decided = threading.Event()
+        self._untold: deque[tuple[int, float, float, int, int, bool | None]] = deque(maxlen=1_000)
         self._numbers = self._read_again()
+        if self._numbers:
+            self._untold.append((max(self._numbers), time.time(), 0.0, 0, self._rows, self._judge.value))
         writer = frame.writeStream.foreachBatch(self._batch).option("checkpointLocation", f"{self._folder}/query")
         self.query: StreamingQuery = writer.start()
+        journal = journal_on(board, self._folder, kind="watch", asks=f"{formula!r}")
+        if journal is not None:
+            follow(self.query, journal, lambda: self._tell(journal), lambda: self._error)
 
     @property
     def value(self) -> bool | None:
@@ -95,14 +112,37 @@ class WatchedFormula:
         """Stop the query. `watch` with the same checkpoint goes on from here."""
         self.query.stop()
 
+    def _tell(self, journal: Journal) -> None:
+        """Write on the board what the micro-batches since the last look did."""
+        while self._untold:
+            number, at, seconds, rows, rows_so_far, value = self._untold.popleft()
+            outcome = Outcome.UNDECIDED if value is None else Outcome.HOLDS if value else Outcome.FAILS
+            reason = "open: micro-batches to come decide it" if value is None else None
+            journal.note(
+                at=at,
+                batch=number,
+                rows={"rows": rows_so_far},
+                rate=rows / seconds if seconds > 0 else None,
+                seconds=seconds or None,
+                verdict=outcome.name,
+                reason=reason,
+            )
+            found = None if outcome is not Outcome.FAILS else self.verdict()
+            if found is not None and found.counterexample is not None:
+                note_finding(journal, found)
+                if seconds:  # else it was told before the restart
+                    journal.alarm(found.counterexample.finding, found.counterexample.explanation, at=at)
+
     # -- letters -------------------------------------------------------------------------------------------------
 
     def _batch(self, frame: DataFrame, number: int) -> None:
         if number in self._numbers or self._is_decided.is_set():
             return  # Spark does a batch again if it does not know whether it was done
+        began, before = time.time(), self._rows
         path = f"{self._folder}/{_LETTERS}/{number:012d}"
         frame.write.mode("overwrite").parquet(path)
         self._step(number, self._spark.read.schema(frame.schema).parquet(path))
+        self._untold.append((number, time.time(), time.time() - began, self._rows - before, self._rows, self.value))
 
     def _read_again(self) -> set[int]:
         """Judge what was kept before a restart."""

@@ -19,6 +19,7 @@ from streamtight.properties.query import OTHER
 from streamtight.spark.keyed_rows import ALL, MARK, TIMES, brought, carried, milliseconds, quoted
 from streamtight.spark.parallel_run import arrow_of
 from streamtight.spark.session import require_packages
+from streamtight.spark.ship import require_there
 from streamtight.spark.watch_metrics import observed
 
 _TYPES = {"boolean": BOOL, "tinyint": INT, "smallint": INT, "int": INT, "bigint": INT, "float": FLOAT, "double": FLOAT}
@@ -29,7 +30,9 @@ _STREAM_PACKAGES = {**_PACKAGES, "pandas": "'pandas<3'"}
 
 def watched(asked: Asked, frame: DataFrame, wait: str | None, forget_after: str | None) -> DataFrame:
     """The answers on a DataFrame, as another."""
-    require_packages("watch", _STREAM_PACKAGES if frame.isStreaming else _PACKAGES)
+    packages = _STREAM_PACKAGES if frame.isStreaming else _PACKAGES
+    require_packages("watch", packages)
+    require_there(frame.sparkSession, "watch", packages)
     if not asked.order_by:
         raise QueryError(
             "watch(frame)",
