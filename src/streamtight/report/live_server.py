@@ -30,7 +30,7 @@ from http.server import BaseHTTPRequestHandler
 from importlib import resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from streamtight import __version__
 from streamtight.errors import ReportError
@@ -51,6 +51,7 @@ FEWEST_POINTS, MOST_POINTS = 60, 30_000
 """Of a job at least, and of all jobs about, when a page is opened."""
 SHORTEST_TOKEN = 16
 _TOKEN = re.compile(r"[\w.~-]+", re.ASCII)
+_HOST = re.compile(r"(\[[\da-fA-F:]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
 _PICTURE = re.compile(r"/picture/(\d{1,9})\.svg")
 _SINCE = re.compile(r"([\da-f]{16})\.(\d{1,15})")
 
@@ -160,11 +161,8 @@ class LivePage(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def _is_own_name(self, host: str) -> bool:
         """Another site may have made its own name lead here, and its pages would then be allowed to read ours."""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return name.lower() in ("localhost", "127.0.0.1", "::1", self._host.lower().strip("[]"))
+        name = _HOST.fullmatch(host)
+        return name is not None and name[1].lower().strip("[]") in ("localhost", "127.0.0.1", "::1", self._host.lower())
 
     def _knows_token(self, headers: Mapping[str, str]) -> bool:
         given = headers.get("Authorization", "")
