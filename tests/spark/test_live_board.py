@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamtight as tight
+from streamtight.errors import QueryError
 from streamtight.source.board import Board, Watched
 
 SCHEMA = "k long, v long"
@@ -104,3 +106,68 @@ def test_a_board_that_cannot_be_written_stops_nothing_and_is_told_once(spark, tm
     assert [record.getMessage().split(" in ")[0] for record in caplog.records if "journal" in record.name] == [
         f"the journal of '{tmp_path / 'c'}'"
     ]
+
+
+def test_a_watched_formula_is_on_its_board_with_what_breaks_it(spark, tmp_path):
+    side = Side(spark, tmp_path / "rows")
+    small = tight.all_records("output", lambda row: row.v < 5).named("small")
+    side.put((1, 1), (2, 2))
+
+    watched = tight.watch(tight.always(small), side.stream(), checkpoint=tmp_path / "c", board=tmp_path / "board")
+    try:
+        watched.query.processAllAvailable()
+        job = seen(tmp_path / "board", lambda one: one.verdict is not None)
+        assert (job.name, job.kind, job.verdict) == (str(tmp_path / "c"), "watch", "UNDECIDED")
+        assert job.latest["rows"] == {"rows": 2}
+        side.put((3, 9))
+        watched.query.processAllAvailable()
+        job = seen(tmp_path / "board", lambda one: one.finding is not None and bool(one.alarm_counts))
+        assert job.verdict == "FAILS"
+        assert job.alarm_counts == {"VIOLATED": 1}
+        assert job.finding.story == watched.verdict().counterexample.story(code=False)
+    finally:
+        watched.stop()
+    assert seen(tmp_path / "board", lambda one: one.ended is not None).ended == ""
+
+
+def test_a_formula_whose_test_raises_is_told_to_have_failed_and_why(spark, tmp_path):
+    side = Side(spark, tmp_path / "rows")
+    broken = tight.all_records("output", lambda row: row.v / 0 > 1).named("broken")
+    side.put((1, 1))
+
+    tight.watch(tight.always(broken), side.stream(), checkpoint=tmp_path / "c", board=tmp_path / "board")
+
+    job = seen(tmp_path / "board", lambda one: one.ended is not None)
+    assert "division by zero" in job.ended
+
+
+def test_the_values_of_watched_queries_are_on_the_board(spark, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMTIGHT_BOARD", str(tmp_path / "board"))
+    side = Side(spark, tmp_path / "rows")
+    side.put((1, 4), (2, 8), (3, 3))
+    cur = tight.query.cur
+    asked = {"total": tight.query.total(cur.v), "low": tight.query.current(cur.v) < 5}
+    metrics = tight.WatchMetrics()
+    spark.streams.addListener(metrics)
+    try:
+        answers = tight.watch(asked, side.stream(), order_by="k")
+        query = answers.writeStream.queryName("totals").format("noop").option("checkpointLocation", str(tmp_path / "c"))
+        running = query.start()
+        running.processAllAvailable()
+        job = seen(tmp_path / "board", lambda one: "values" in one.latest)
+        assert (job.name, job.kind, job.asks, job.verdict) == ("totals", "watch", "total, low", None)
+        assert job.latest["values"] == {
+            "total": {"min": 4, "avg": pytest.approx((4 + 12 + 15) / 3, rel=1e-6), "max": 15},
+            "low": {"true": pytest.approx(2 / 3, rel=1e-6)},
+        }
+        assert job.latest["counts"]["low"]["false"] == 1
+        assert metrics.totals()["total"] == {"answers": 3, "undefined": 0, "conflict": 0, "late": 0}
+        running.stop()
+        assert seen(tmp_path / "board", lambda one: one.ended is not None).ended == ""
+    finally:
+        spark.streams.removeListener(metrics)
+
+
+def test_a_board_for_a_query_is_refused_with_where_it_belongs():
+    with pytest.raises(QueryError, match=r"WatchMetrics\(board="):
+        tight.watch("count()", [("v", 1)], board="board")

@@ -318,7 +318,7 @@ function isWanted(job) {
   if (which === "failing" && rankOf(job) !== 0) return false;
   if (which === "running" && state !== "running" && state !== "silent") return false;
   if (which === "stopped" && state !== "stopped" && state !== "failed") return false;
-  const text = [job.name, job.kind, job.asks, job.verdict, job.finding?.finding, job.ended, job.folder].join(" ").toLowerCase();
+  const text = [job.name, job.kind, job.asks, job.verdict, job.finding?.finding, job.ended].join(" ").toLowerCase();
   return byId("search").value.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
@@ -346,7 +346,7 @@ function summary() {
   }
   const told = Object.entries(counts).filter(([, count]) => count).map(([name, count]) => `${count} ${name}`);
   const worst = counts.FAILS || counts.failed ? "FAILS" : counts.UNDECIDED || counts.silent ? "UNDECIDED" : counts.HOLDS ? "HOLDS" : "NONE";
-  const title = gone ? "no answer – streamtight live" : `${told[0] ? told[0] + " – " : ""}streamtight live`;
+  const title = gone ? "no answer · streamtight live" : `${told[0] ? told[0] + " · " : ""}streamtight live`;
   if (document.title !== title) document.title = title;
   const icon = `/icon/${gone ? "GONE" : worst}.svg`;
   if (byId("icon").getAttribute("href") !== icon) byId("icon").setAttribute("href", icon);

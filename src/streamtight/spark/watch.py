@@ -39,6 +39,7 @@ def watch(
     forget_after: str | None = None,
     gives: Mapping[str, str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    board: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Ask a query, or several with names, after every row of a DataFrame or an Arrow table, or after every event.
 
@@ -58,7 +59,8 @@ def watch(
     gives      the types of values, as Spark writes them, where they cannot be found out
 
     A temporal formula, as `check` has them, is judged on a streaming DataFrame, whose micro-batches are its letters
-    (`letter.output` has their rows): that starts a query and gives a `WatchedFormula`. It needs a `checkpoint`.
+    (`letter.output` has their rows): that starts a query and gives a `WatchedFormula`. It needs a `checkpoint`;
+    `board` is a folder for the live page. (The answers of queries are shown there by `WatchMetrics(board=...)`.)
 
     For each query there is a column with its value, `value` or its name, and one with the status of that: "defined",
     "undefined", "conflict", on streams also "late". For plain events, it gives an iterator of answers.
@@ -69,7 +71,14 @@ def watch(
     [5, 7]
     """
     if isinstance(query, Formula):
-        return _watched_formula(query, stream, checkpoint)
+        return _watched_formula(query, stream, checkpoint, board)
+    if board is not None:
+        raise QueryError(
+            "watch(board=...)",
+            needed="a temporal formula, which starts a query of its own",
+            came="a query, whose answers you write",
+            hint="spark.streams.addListener(tight.WatchMetrics(board=...))",
+        )
     queries = _named(query)
     for name, given, known in (
         ("outputs", outputs, OUTPUTS),
@@ -117,7 +126,12 @@ def watch(
     return answered(asked, stream)
 
 
-def _watched_formula(formula: Formula, stream: Any, checkpoint: str | os.PathLike[str] | None) -> Any:
+def _watched_formula(
+    formula: Formula,
+    stream: Any,
+    checkpoint: str | os.PathLike[str] | None,
+    board: str | os.PathLike[str] | None,
+) -> Any:
     if not hasattr(stream, "sparkSession"):
         judge = formula.judge(keep=True)
         return (judge.step(letter) for letter in stream)
@@ -130,7 +144,7 @@ def _watched_formula(formula: Formula, stream: Any, checkpoint: str | os.PathLik
         )
     from streamtight.spark.watch_formula import WatchedFormula
 
-    return WatchedFormula(formula, stream, checkpoint)
+    return WatchedFormula(formula, stream, checkpoint, board=board)
 
 
 def _named(given: Named) -> dict[str, Query]:
