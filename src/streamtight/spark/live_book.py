@@ -6,13 +6,12 @@ nothing, whatever it gave the first time, and buckets that get no rows need not 
 
 from __future__ import annotations
 
-import base64
 import bisect
 import dataclasses
 import json
-import pickle
+import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -22,6 +21,10 @@ from pyspark.sql import SparkSession
 from streamtight.errors import TraceError
 from streamtight.method.compare.matcher import SIDES, Difference, Place
 from streamtight.spark.live_bucket import Finding, Report, Waiting
+from streamtight.spark.live_kept import VERSION, read_kept, refused
+from streamtight.stream.clean import cleaned
+from streamtight.stream.event import Kind
+from streamtight.stream.records import record_data, record_from
 from streamtight.verdict import Counterexample
 
 HISTORY = 1_000
@@ -29,6 +32,7 @@ HISTORY = 1_000
 MARKS = 100
 """Into how many steps the number of events is cut after which a row is stuck."""
 _SETTINGS = "settings.json"
+_PAGE = re.compile(r"book-\d{12,}\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,18 +243,59 @@ def _datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
+class Pages:
+    """The book as text and back, for events of these kinds."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self._kinds = tuple(kinds)
+        self._alarms: dict[int, tuple[Alarm, str]] = {}
+
+    def text(self, book: Book) -> str:
+        """A page: the metrics and alarms for people and other programs, and the rest for us. Four lines."""
+        # There may be a thousand alarms, and a page for every batch; an alarm never changes.
+        self._alarms = {id(alarm): self._alarms.get(id(alarm)) or (alarm, self._json(alarm)) for alarm in book.alarms}
+        alarms = ",\n".join(text for _, text in self._alarms.values())
+        rest = dataclasses.replace(book, alarms=[], metrics=None)
+        return (
+            f'{{"streamtight": {VERSION},\n"metrics": {self._json(book.metrics)},\n'
+            f'"alarms": [{alarms}],\n"book": {self._json(rest)}}}\n'
+        )
+
+    def _json(self, value: Alarm | Book | Metrics | None) -> str:
+        return json.dumps(record_data(value, type(value), self._kinds))
+
+    def book(self, page: bytes, where: str) -> Book:
+        """The book of which this is a page."""
+        match read_kept(page, where):
+            case {"metrics": metrics, "alarms": list(alarms), "book": dict(rest)}:
+                data = {**rest, "metrics": metrics, "alarms": alarms}
+                book: Book = record_from(data, Book, self._kinds)
+                return dataclasses.replace(book, alarms=[_with_clean_picture(alarm) for alarm in book.alarms])
+        raise refused(where, "JSON of another kind")
+
+
+def _with_clean_picture(alarm: Alarm) -> Alarm:
+    """Notebooks show pictures as they are, so one that was in a file must not bring code along."""
+    found = alarm.counterexample
+    if found is None or not found.picture:
+        return alarm
+    return dataclasses.replace(alarm, counterexample=dataclasses.replace(found, picture=cleaned(found.picture)))
+
+
 class Folder:
     """The checkpoint's folder: Spark's part, the settings, and the book, on whatever file system it is.
 
     Every page of the book is a new file, first written beside and then renamed, so that none is ever half there.
     """
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    def __init__(self, spark: SparkSession, path: str, kinds: Sequence[Kind]) -> None:
+        """kinds   of the events that the book is about"""
         self.path = path
         self.spark_location = f"{path.rstrip('/')}/spark"
         self._jvm: Any = spark._jvm
         self._own = self._path(f"{path.rstrip('/')}/comparison")
         self._files: Any = self._own.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        self._book = Pages(kinds)
         self._pages: deque[Any] = deque()
         self._number = 0
 
@@ -266,48 +311,37 @@ class Folder:
                 came="a checkpoint without the comparison's part",
                 hint="a folder of its own",
             )
-        known: dict[str, Any] = json.loads(self._read(place))
-        return known
+        return read_kept(self._read(place), f"compare_live(checkpoint={self.path!r}), {_SETTINGS}")
 
     def write_settings(self, settings: Mapping[str, Any]) -> None:
         """Make it the folder of a comparison with these settings, before a query starts in it."""
         self._files.delete(self._path(self._own, _SETTINGS), False)  # of one that could not start
-        self._write(_SETTINGS, json.dumps(settings, indent=2))
+        self._write(_SETTINGS, json.dumps({"streamtight": VERSION, **settings}, indent=2))
 
     def book(self) -> Book:
         """The last page of the book; an empty one if there is none."""
-        pages = [status.getPath() for status in self._files.listStatus(self._own)]
-        self._pages = deque(sorted((page for page in pages if page.getName().startswith("book-")), key=_name))
+        found = (status.getPath() for status in self._files.listStatus(self._own))
+        self._pages = deque(sorted((page for page in found if _PAGE.fullmatch(_name(page))), key=_name))
         if not self._pages:
             return Book()
-        self._number = int(_name(self._pages[-1]).removeprefix("book-").removesuffix(".json"))
-        blob = json.loads(self._read(self._pages[-1]))["book"]
-        book: Book = pickle.loads(base64.b64decode(blob))  # noqa: S301 - we wrote it
-        return book
+        name = _name(self._pages[-1])
+        self._number = int(name.removeprefix("book-").removesuffix(".json"))
+        return self._book.book(self._read(self._pages[-1]), f"compare_live(checkpoint={self.path!r}), {name}")
 
     def save(self, book: Book) -> None:
-        """Write a new page of the book: some lines for people and other programs, and all of it for us."""
-        page = {
-            "metrics": None if book.metrics is None else dataclasses.asdict(book.metrics),
-            "alarms": [
-                {"finding": a.finding, "explanation": a.explanation, "at": a.at, "batch": a.batch, "bucket": a.bucket}
-                for a in book.alarms
-            ],
-            "book": base64.b64encode(pickle.dumps(book, protocol=5)).decode(),
-        }
+        """Write a new page of the book."""
         self._number += 1
-        text = json.dumps(page, indent=2, default=datetime.isoformat)
-        self._pages.append(self._write(f"book-{self._number:012}.json", text))
+        self._pages.append(self._write(f"book-{self._number:012}.json", self._book.text(book)))
         while len(self._pages) > 2:
             self._files.delete(self._pages.popleft(), False)
 
     def _path(self, *parts: Any) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(*parts)
 
-    def _read(self, place: Any) -> str:
+    def _read(self, place: Any) -> bytes:
         stream = self._files.open(place)
         try:
-            return bytes(stream.readAllBytes()).decode()
+            return bytes(stream.readAllBytes())
         finally:
             stream.close()
 

@@ -1,7 +1,8 @@
 """What the tasks of a live comparison do: pack the rows of a partition by bucket, and match the rows of a bucket.
 
 A bucket's matcher lives in Spark's state, between micro-batches as the unmatched rows only. A bucket that is refuted
-stays so; it goes on counting, and remembers nothing else.
+stays so; it goes on counting, and remembers nothing else. What is in the state is JSON, since it is read from disk.
+Pickles are only what tasks of one query send each other or the driver, inside Spark, as PySpark itself does.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import json
 import operator
 import pickle
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -22,10 +24,12 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from streamtight.errors import StreamtightError
 from streamtight.method.compare.matcher import SIDES, Difference, Matcher, Place, State
 from streamtight.method.compare.outputs import alike
+from streamtight.spark.live_kept import VERSION, read_kept, refused
 from streamtight.spark.rows import Table, arrow_reader
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.equality import Equality
 from streamtight.stream.event import Event, Kind
+from streamtight.stream.packed import pack, unpack
 from streamtight.stream.schedule import Batch, find_race
 from streamtight.verdict import Counterexample
 
@@ -98,25 +102,45 @@ class Kept(NamedTuple):
     """Of either side: position, time of arrival, event."""
 
 
-# All in one value, though most of it stays as it was: with 10,000 rows that takes 0.02 s, 5 s as Spark's list state,
-# and 1 s as map state for a thousand changes alone. And values without their kind, which takes half the time.
+# All in one value, though most of it stays as it was: with 10,000 rows that takes 0.03 s, 5 s as Spark's list state,
+# and 1 s as map state for a thousand changes alone.
 
 
 def storable(kept: Kept, kinds: Sequence[Kind]) -> bytes:
     """What a bucket remembers, as Spark's state holds it."""
-    numbers = {kind: number for number, kind in enumerate(kinds)}
-    plain = [
-        [(position, at, numbers[event.kind], tuple(event[1:])) for position, at, event in some]
+    sides = [
+        {
+            "positions": [position for position, _, _ in some],
+            "times": [at for _, at, _ in some],
+            **pack((event for _, _, event in some), kinds),
+        }
         for some in kept.unmatched
     ]
-    return pickle.dumps((kept.refuted, kept.seen, plain), protocol=5)
+    return json.dumps(
+        {"streamtight": VERSION, "refuted": kept.refuted, "seen": kept.seen, "unmatched": sides}, separators=(",", ":")
+    ).encode()
 
 
 def restored(blob: bytes, kinds: Sequence[Kind]) -> Kept:
     """The other way round."""
-    refuted, seen, plain = pickle.loads(blob)  # noqa: S301 - from our own state
-    left, right = ([(position, at, kinds[kind](*values)) for position, at, kind, values in some] for some in plain)
-    return Kept(refuted, seen, (left, right))
+    where = "compare_live(...), the state of a bucket"
+    match read_kept(blob, where):
+        case {
+            "refuted": bool(refuted),
+            "seen": [int(left), int(right)],
+            "unmatched": [dict(one), dict(other)],
+        }:
+            return Kept(refuted, (left, right), (_side(one, kinds, where), _side(other, kinds, where)))
+    raise refused(where, "JSON of another kind")
+
+
+def _side(data: dict[str, Any], kinds: Sequence[Kind], where: str) -> list[Any]:
+    positions, times = data.pop("positions", None), data.pop("times", None)
+    events = unpack(data, kinds)
+    for numbers in (positions, times):
+        if not isinstance(numbers, list) or len(numbers) != len(events) or not all(type(n) is int for n in numbers):
+            raise refused(where, "positions and times that do not fit the rows")
+    return list(zip(positions or (), times or (), events, strict=True))
 
 
 class Finding(NamedTuple):
@@ -175,10 +199,10 @@ class Bucket(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
         """Called by Spark with all that `Pack` made for this bucket in a batch, in any order."""
         stored = self._state.get()
-        kept = Kept() if stored is None else restored(stored[0], self._kinds)
         packed = sorted(rows, key=lambda row: (row["side"], row["partition"], row["chunk"]))
         report: Report | StreamtightError
         try:
+            kept = Kept() if stored is None else restored(bytes(stored[0]), self._kinds)
             kept, report = self.step(kept, packed)
             self._state.update((storable(kept, self._kinds),))
         except StreamtightError as error:  # a wrong question, as only the rows can show; the driver raises it
