@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamtight as tight
 from streamtight.errors import InputError, JobError
+from streamtight.source.board import Board
 
 Add, Read = tight.Kind("Add", time=int, key=int, n=int), tight.Kind("Read", time=int, key=int)
 Sum = tight.Kind("Sum", time=int, key=int, total=int)
@@ -307,3 +309,21 @@ def test_a_frame_that_is_no_stream_is_refused(spark: SparkSession, tmp_path: Pat
 
     with pytest.raises(InputError, match="needed a streaming DataFrame"):
         streams._parallel.start({"adds": frame, "reads": frame}, checkpoint=str(tmp_path), output="x")
+
+
+def test_a_parallel_stream_tells_on_its_board_what_waits(spark: SparkSession, tmp_path: Path) -> None:
+    streams = Streams(spark, tmp_path)
+    streams.put("adds", [Add(1, 1, 5), Add(2, 1, 6)])
+
+    query = streams.start(board=tmp_path / "board")
+    query.processAllAvailable()
+    query.stop()
+
+    board = Board(tmp_path / "board")
+    until = time.monotonic() + 20
+    while time.monotonic() < until and not (board.jobs and board.jobs[0].ended is not None):
+        time.sleep(0.1)
+        board.look()
+    (job,) = board.jobs
+    assert (job.kind, job.latest["rows"], job.ended) == ("parallelize", {"rows": 2}, "")
+    assert job.latest["unmatched"] == {"adds": 2, "reads": 0}

@@ -9,7 +9,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from streamtight.errors import StreamtightError
@@ -170,3 +171,32 @@ def follow(query: Any, journal: Journal, look: Callable[[], None], error: Callab
             journal.end(str(error() or failure))
 
     threading.Thread(target=until_the_end, name="streamtight-journal", daemon=True).start()
+
+
+class ProgressNotes:
+    """What Spark itself tells of a streaming query, for those that tell nothing more of themselves."""
+
+    def __init__(self, query: Any, journal: Journal, waiting: Callable[[], Mapping[str, int]]) -> None:
+        """waiting   how many events wait, by stream"""
+        self._query, self._journal, self._waiting = query, journal, waiting
+        self._batch, self._rows = -1, 0
+
+    def look(self) -> None:
+        """Write what is new since the last look."""
+        last = self._query.lastProgress
+        if last is None or last["batchId"] <= self._batch:
+            return
+        for told in self._query.recentProgress:
+            if told["batchId"] <= self._batch:
+                continue
+            self._batch = told["batchId"]
+            self._rows += told["numInputRows"]
+            seconds = told["durationMs"].get("triggerExecution", 0) / 1000
+            self._journal.note(
+                at=datetime.fromisoformat(told["timestamp"].replace("Z", "+00:00")).timestamp() + seconds,
+                batch=told["batchId"],
+                rows={"rows": self._rows},
+                rate=told["numInputRows"] / seconds if seconds > 0 else None,
+                unmatched=dict(self._waiting()),
+                seconds=seconds,
+            )

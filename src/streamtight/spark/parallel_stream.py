@@ -8,7 +8,10 @@ batch that is done again begins with what the batch before it kept, and so gives
 
 from __future__ import annotations
 
-import pickle
+import base64
+import json
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -17,18 +20,23 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from streamtight.errors import InputError, StreamtightError
+from streamtight.errors import InputError, StreamtightError, TraceError
 from streamtight.method.parallelize.columns import KIND
 from streamtight.method.parallelize.leaf import PLACE, RANK, TICK, stream_column
 from streamtight.program.fork_join import BEGINNING, END, HEARTBEAT, Key
 from streamtight.program.mailbox import release_bounds
 from streamtight.program.plan import Plan, Share
 from streamtight.program.tags import independent_tags
+from streamtight.spark.live_journal import ProgressNotes, follow, journal_on
+from streamtight.spark.live_kept import VERSION, read_kept, refused
 from streamtight.spark.parallel_inputs import inner_events, is_of, rank_column, stream_named, tick_column
 from streamtight.spark.parallel_run import Given, Written, collected, packed_state, run
+from streamtight.spark.sealed import opened, own_key, sealed
 from streamtight.spark.ship import require_shared
+from streamtight.stream.plain import from_plain, plain
 
 Output = str | Callable[[DataFrame, int], Any]
+_KEPT = re.compile(r"([0-9]{1,18})\.kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,59 @@ class Kept:
     waiting: Mapping[str, int] = field(default_factory=dict)
 
 
+# -- on disk -----------------------------------------------------------------------------------------------------------
+
+# JSON, but for the state: that may be any object of the user's, so it is a pickle, and sealed.
+
+
+def kept_text(kept: Kept, key: bytes) -> bytes:
+    """What is kept of a batch, as its file has it."""
+    state = None if kept.state is None else base64.b64encode(sealed(kept.state, key)).decode()
+    frontiers = {
+        name: [None if time == BEGINNING[0] else plain(time), rank, place]
+        for name, (time, rank, place) in kept.frontiers.items()
+    }
+    data = {
+        "streamtight": VERSION,
+        "program": kept.program,
+        "streams": kept.streams,
+        "batch": kept.batch,
+        "frontiers": frontiers,
+        "waiting": dict(kept.waiting),
+        "state": state,
+    }
+    return json.dumps(data).encode()
+
+
+def kept_from(text: bytes, key: bytes, where: str) -> Kept:
+    """The other way round. Raises CheckpointError for anything that this version did not write."""
+    match read_kept(text, where):
+        case {
+            "program": str(program),
+            "streams": list(streams),
+            "batch": int(batch),
+            "frontiers": dict(frontiers),
+            "waiting": dict(waiting),
+            "state": str() | None as state,
+        }:
+            try:
+                blob = None if state is None else base64.b64decode(state, validate=True)
+                came = {name: _frontier(*parts) for name, parts in frontiers.items()}
+            except (ValueError, TypeError, TraceError) as error:
+                raise refused(where, f"{type(error).__name__}: {error}"[:200]) from error
+            if not all(type(count) is int for count in waiting.values()):
+                raise refused(where, "counts that are none")
+            packed = None if blob is None else opened(blob, key, where)
+            return Kept(program, tuple(map(str, streams)), batch, packed, came, waiting)
+    raise refused(where, "JSON of another kind")
+
+
+def _frontier(time: object, rank: int, place: int) -> Key:
+    if type(rank) is not int or type(place) is not int:
+        raise TypeError("a place that is no number")
+    return (BEGINNING[0] if time is None else from_plain(time, ()), rank, place)
+
+
 class ParallelQuery:
     """A streaming query that runs a plan; made by `Parallelized.start`. It does what Spark's own queries do."""
 
@@ -58,6 +119,7 @@ class ParallelQuery:
         output: Output,
         trigger: Mapping[str, Any] | None,
         most_waiting: int,
+        board: str | os.PathLike[str] | None = None,
     ) -> None:
         for name, frame in inputs.items():
             if not getattr(frame, "isStreaming", False):
@@ -78,6 +140,11 @@ class ParallelQuery:
         if trigger:
             writer = writer.trigger(**trigger)
         self._query = writer.start()
+        asks = f"{plan.program.name} on {len(plan.workers)} workers"
+        journal = journal_on(board, checkpoint, kind="parallelize", asks=asks)
+        if journal is not None:
+            notes = ProgressNotes(self._query, journal, lambda: self._batches.waiting)
+            follow(self._query, journal, notes.look, lambda: self._batches.error)
 
     @property
     def waiting(self) -> str:
@@ -119,6 +186,11 @@ class _Batches:
         self._kept = self._folder.last(None)
         self.error: Exception | None = None
         """What ended it."""
+
+    @property
+    def waiting(self) -> Mapping[str, int]:
+        """How many events wait, by stream."""
+        return dict.fromkeys(self._none.streams, 0) | dict(self._kept.waiting)
 
     def rows(self) -> DataFrame:
         """The rows of all streams as one streaming DataFrame: tick, rank, place, and a column for each stream."""
@@ -299,23 +371,22 @@ class _Folder:
     def __init__(self, spark: SparkSession, path: str, none: Kept) -> None:
         """none   what there is before the first batch; it says whose batches these are"""
         self._spark, self.path, self._none = spark, path, none
+        self._key = own_key()
         self._jvm: Any = spark._jvm
         self._system = self._at("").getFileSystem(spark._jsc.hadoopConfiguration())
 
     def last(self, before: int | None) -> Kept:
         """What the last batch before this one kept; nothing, if there was none."""
-        known = [
-            int(name.removesuffix(".kept"))
-            for name in self._names()
-            if name.endswith(".kept") and (before is None or int(name.removesuffix(".kept")) < before)
-        ]
+        numbers = [int(found[1]) for name in self._names() if (found := _KEPT.fullmatch(name))]
+        known = [number for number in numbers if before is None or number < before]
         if not known:
             return self._none
         stream = self._system.open(self._at(f"{max(known)}.kept"))
         try:
-            kept: Kept = pickle.loads(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))  # noqa: S301 - our own
+            text = bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
         finally:
             stream.close()
+        kept = kept_from(text, self._key, f"checkpoint {self.path}, {max(known)}.kept")
         if (kept.program, kept.streams) != (self._none.program, self._none.streams):
             raise InputError(
                 f"checkpoint {self.path}",
@@ -334,7 +405,7 @@ class _Folder:
         """Keep a batch: all of it or nothing; and forget what is not needed any more."""
         new, final = self._at(f"{kept.batch}.new"), self._at(f"{kept.batch}.kept")
         stream = self._system.create(new, True)
-        stream.write(bytearray(pickle.dumps(kept, 5)))
+        stream.write(bytearray(kept_text(kept, self._key)))
         stream.close()
         self._system.delete(final, False)
         self._system.rename(new, final)

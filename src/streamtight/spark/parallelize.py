@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,7 @@ class Parallelized:
         output: Any,
         trigger: Mapping[str, Any] | None = None,
         most_waiting: int = 1_000_000,
+        board: str | os.PathLike[str] | None = None,
     ) -> ParallelQuery:
         """A streaming query that gives the outputs micro-batch by micro-batch; nothing is lost or doubled by restarts.
 
@@ -122,6 +124,7 @@ class Parallelized:
                        for foreachBatch: the same number comes again if a batch is done again
         trigger        as for `DataStreamWriter.trigger`, such as {"processingTime": "1 second"}
         most_waiting   how many events may wait for a stream that does not advance, before the query says so and ends
+        board          a folder for what the live page shows; if not given, the one that STREAMTIGHT_BOARD names
         """
         require_packages("start(...)", _NEEDED_PACKAGES)
         from streamtight.spark.parallel_stream import ParallelQuery
@@ -133,6 +136,7 @@ class Parallelized:
             output=output,
             trigger=trigger,
             most_waiting=most_waiting,
+            board=board,
         )
 
     def events(self, rows: Any) -> list[Event]:
