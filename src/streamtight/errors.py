@@ -20,6 +20,7 @@ StreamtightError
 ├── ReportError       a report that cannot be written or read
 ├── RowError          a Spark row or type that is not an event or a kind, and the other way round
 ├── JobError          the user's job raised: with the batch, and the exception as its cause
+├── CheckpointError   a checkpoint that this version, or this user, did not write
 ├── TimeLimitError    a run did not end in the time it was given
 ├── UnsupportedError  this engine cannot do that
 ├── SparkStartError   Spark did not start
@@ -169,6 +170,10 @@ class TimeLimitError(StreamtightError):
 
 class UnsupportedError(StreamtightError):
     """This engine, or this kind of session, cannot do that."""
+
+
+class CheckpointError(StreamtightError):
+    """What is kept in a checkpoint is not what this version writes, or may be another user's: it is not read."""
 
 
 class SparkStartError(StreamtightError):

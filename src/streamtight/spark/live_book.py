@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 
 from streamtight.errors import TraceError
 from streamtight.method.compare.matcher import SIDES, Difference, Place
+from streamtight.spark.checkpoint_text import VERSION, read_kept, refused
 from streamtight.spark.live_bucket import Finding, Report, Waiting
-from streamtight.spark.live_kept import VERSION, read_kept, refused
 from streamtight.stream.clean import cleaned
 from streamtight.stream.event import Kind
 from streamtight.stream.records import record_data, record_from

@@ -24,7 +24,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from streamtight.errors import StreamtightError
 from streamtight.method.compare.matcher import SIDES, Difference, Matcher, Place, State
 from streamtight.method.compare.outputs import alike
-from streamtight.spark.live_kept import VERSION, read_kept, refused
+from streamtight.spark.checkpoint_text import VERSION, read_kept, refused
 from streamtight.spark.rows import Table, arrow_reader
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.equality import Equality

@@ -27,8 +27,8 @@ from streamtight.program.fork_join import BEGINNING, END, HEARTBEAT, Key
 from streamtight.program.mailbox import release_bounds
 from streamtight.program.plan import Plan, Share
 from streamtight.program.tags import independent_tags
+from streamtight.spark.checkpoint_text import VERSION, read_kept, refused
 from streamtight.spark.live_journal import ProgressNotes, follow, journal_on
-from streamtight.spark.live_kept import VERSION, read_kept, refused
 from streamtight.spark.parallel_inputs import inner_events, is_of, rank_column, stream_named, tick_column
 from streamtight.spark.parallel_run import Given, Written, collected, packed_state, run
 from streamtight.spark.sealed import opened, own_key, sealed

@@ -22,6 +22,7 @@ from streamtight.errors import SchemaError
 from streamtight.program.network import Network, require_later
 from streamtight.program.operators import Edge, Graph, Inlet, Outlet, Vertex, key_of, stable_hash
 from streamtight.spark.rows import Table, arrow_reader
+from streamtight.spark.sealed import opened, sealed
 from streamtight.stream.event import Event, Kind
 
 PACKED = "edge long, bucket long, lane long, rows binary"
@@ -179,7 +180,10 @@ class Bucket(StatefulProcessor):
         routes: dict[Edge, Route],
         kinds: Sequence[Kind],
         buckets: int,
+        key: bytes,
     ) -> None:
+        """key   with which states are sealed, see sealed.py"""
+        self._key = key
         self._graph, self._vertices, self._kinds, self._buckets = graph, vertices, tuple(kinds), buckets
         self._entries = entries
         """The edges that come in: their numbers, and on how many lanes."""
@@ -193,9 +197,9 @@ class Bucket(StatefulProcessor):
         """Called by Spark for every bucket to which events came in a batch."""
         bucket = int(key[0])
         stored = self._state.get() if self._state.exists() else None
-        kept: Kept = Kept(self._buckets) if stored is None else pickle.loads(stored[0])  # noqa: S301 - from our own state
+        kept = Kept(self._buckets) if stored is None else restored(bytes(stored[0]), self._key)
         made = self.work(bucket, kept, rows)
-        self._state.update((pickle.dumps(kept, protocol=5),))
+        self._state.update((storable(kept, self._key),))
         for (edge, to), cell in made.items():
             yield Row(edge=edge, bucket=to, lane=bucket, rows=pickle.dumps(cell, protocol=5))
 
@@ -286,6 +290,18 @@ class Kept:
     blocks: dict[str, int] = field(default_factory=dict)
     """Of each outlet: how many markers went there."""
     places: int = 0
+
+
+def storable(kept: Kept, key: bytes) -> bytes:
+    """What a bucket remembers, as Spark's state holds it: sealed, since the states of operators may be any objects."""
+    plainly = (kept.buckets, kept.network, kept.last, kept.blocks, kept.places)  # no class of ours is named
+    return sealed(pickle.dumps(plainly, protocol=5), key)
+
+
+def restored(blob: bytes, key: bytes) -> Kept:
+    """The other way round. Raises CheckpointError for what this user did not write."""
+    where = "on_spark(...), the state of a stage in the checkpoint"
+    return Kept(*pickle.loads(opened(blob, key, where)))  # noqa: S301 - with our seal, or plain values alone
 
 
 # -- out -------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from streamtight.errors import GraphError
 from streamtight.program.operators import Edge, Graph, Inlet, Outlet
 from streamtight.program.placement import Placement, Stage
 from streamtight.spark.rows import Table
+from streamtight.spark.sealed import own_key
 from streamtight.spark.stage_tasks import PACKED, Bucket, Enter, Leave, Route
 from streamtight.stream.event import Event, Kind
 
@@ -39,6 +40,7 @@ class Stages:
         self._numbers = {edge: number for number, edge in enumerate(graph.edges)}
         self._kinds = sorted({kind for vertex in graph.vertices for kind in vertex.gives.kinds}, key=lambda k: k.name)
         self._placement = Placement(graph)
+        self._key = own_key()
         self._frame = functools.cache(self._frame_of)
 
     def output(self, outlet: Outlet) -> DataFrame:
@@ -63,7 +65,7 @@ class Stages:
                 numbers = [self._numbers[edge] for edge in edges]
                 frames.append(self._frame(start).where(sf.col("edge").isin(numbers)))
         routes = {edge: self._route(edge) for edge in self._placement.out_of(stage)}
-        bucket = Bucket(self._graph, stage.vertices, entries, routes, self._kinds, self._buckets)
+        bucket = Bucket(self._graph, stage.vertices, entries, routes, self._kinds, self._buckets, self._key)
         whole = functools.reduce(DataFrame.union, frames)
         return whole.groupBy("bucket").transformWithState(bucket, PACKED, "append", "none")
 

@@ -1,6 +1,6 @@
-"""What a live comparison reads back from its checkpoint: JSON that this version wrote, and nothing else.
+"""What is read back from the checkpoints of live comparisons and parallel streams: JSON that this version wrote.
 
-Whoever may write to a checkpoint can change what the comparison believes, but reading it runs nothing.
+Whoever may write to a checkpoint can change what is believed to have happened, but reading it runs nothing.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from streamtight.errors import TraceError
+from streamtight.errors import CheckpointError
 
 VERSION = 2
-"""Of a bucket's state and of the book. The first one was pickles."""
+"""Of all these files. The first one was pickles."""
 
 
 def read_kept(text: bytes, where: str) -> dict[str, Any]:
-    """The dict that this text of a checkpoint is, of this version. Raises TraceError for anything else."""
+    """The dict that this text of a checkpoint is, of this version. Raises CheckpointError for anything else."""
     if text[:1] == b"\x80":
         raise refused(where, "a pickle, which an older version wrote; pickles can run code, so none is read")
     try:
@@ -28,11 +28,11 @@ def read_kept(text: bytes, where: str) -> dict[str, Any]:
     return data
 
 
-def refused(where: str, came: str) -> TraceError:
+def refused(where: str, came: str) -> CheckpointError:
     """The error for what this version did not write."""
-    return TraceError(
+    return CheckpointError(
         where,
         needed=f"what this version of streamtight writes: JSON, version {VERSION}",
         came=came,
-        hint="a new checkpoint folder; what was compared before is then not known any more",
+        hint="a new checkpoint folder, in which everything begins anew",
     )
