@@ -9,9 +9,10 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import json
+import operator
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from streamtight.method.compare.matcher import SIDES, Difference, Place
 from streamtight.spark.checkpoint_text import VERSION, read_kept, refused
 from streamtight.spark.live_bucket import Finding, Report, Waiting
 from streamtight.stream.clean import cleaned
-from streamtight.stream.event import Kind
+from streamtight.stream.event import Event, Kind
 from streamtight.stream.records import record_data, record_from
 from streamtight.verdict import Counterexample
 
@@ -33,6 +34,7 @@ MARKS = 100
 """Into how many steps the number of events is cut after which a row is stuck."""
 _SETTINGS = "settings.json"
 _PAGE = re.compile(r"book-\d{12,}\.json")
+_WAITING = "waiting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,10 @@ class Book:
             self.pauses = [pause for pause in self.pauses if pause[0] >= oldest] + [(self.alive, now)]
         self.alive = now
 
+    def before_batch(self, batch: int, bucket: int) -> Report | None:
+        """The report of a bucket before a batch, also if that runs again."""
+        return self.before.get(bucket) if batch == self.batch and bucket in self.before else self.reports.get(bucket)
+
     def take(self, batch: int, reports: Mapping[int, Report], *, buckets: int, now: int, limits: Limits) -> list[Alarm]:
         """Note the reports of a batch, in place of what it gave if it ran before. The new alarms are returned."""
         if batch == self.batch:
@@ -198,7 +204,8 @@ class Book:
         """New alarms for rows that are unmatched for too long: of each bucket and side the oldest row, once."""
         alarms = []
         for bucket, report in self.reports.items():
-            for place, at in {waiting.place.side: waiting for waiting in reversed(report.oldest)}.values():
+            oldest = {waiting.place.side: waiting for waiting in reversed(report.oldest)}
+            for place, at in (oldest[side] for side in SIDES if side in oldest):
                 if self.told.get((bucket, place.side)) == place.position:
                     continue
                 seconds, events = self._age(at, now), self._since(at)
@@ -211,10 +218,19 @@ class Book:
                     self.told[bucket, place.side] = place.position
                     other = SIDES[1 - SIDES.index(place.side)]
                     text = f"{place.event} of the {place.side} has not come on the {other} {' and '.join(over)}"
+                    text += self._instead(place.event, other)
                     alarms.append(Alarm("STUCK", text, _datetime(now), self.batch, bucket, place))
         self.alarms += alarms
         self._forget_old_alarms()
         return alarms
+
+    def _instead(self, event: Event, side: str) -> str:
+        """What waits on the other side instead, most like the event: often the same row with a wrong value."""
+        waiting = [one.place.event for one in self.waiting() if one.place.side == side]
+        if not waiting:
+            return ""
+        likest = max(waiting, key=lambda other: sum(map(operator.eq, event, other)))
+        return f"; what waits on the {side} is {likest}"
 
     def _forget_old_alarms(self) -> None:
         """Keep what refutes, and of the rest the last ones."""
@@ -298,6 +314,20 @@ class Folder:
         self._book = Pages(kinds)
         self._pages: deque[Any] = deque()
         self._number = 0
+
+    def waiting_place(self, batch: int) -> str:
+        """The folder for the rows that wait after a batch."""
+        return f"{self.path.rstrip('/')}/comparison/{_WAITING}/{batch:012}"
+
+    def exists(self, place: str) -> bool:
+        """Is there such a folder?"""
+        return bool(self._files.exists(self._path(place)))
+
+    def forget_waiting(self, *, but: Container[int]) -> None:
+        """Remove the folders of rows that wait, but for those of these batches."""
+        for status in self._files.listStatus(self._path(self._own, _WAITING)):
+            if int(_name(status.getPath())) not in but:
+                self._files.delete(status.getPath(), True)
 
     def settings(self) -> dict[str, Any] | None:
         """What the folder was made for; None if no query has started in it."""

@@ -169,6 +169,8 @@ class Report:
     refuted: bool = False
     finding: Finding | None = None
     """What refutes it, in the batch that does."""
+    waiting_in: int = -1
+    """The batch in whose folder the unmatched rows are, where `live_bag.py` compares; -1 if there are none."""
 
 
 class Bucket(StatefulProcessor):

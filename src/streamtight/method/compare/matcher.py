@@ -57,10 +57,11 @@ class Place:
 
     side: str
     position: int
+    """Below 0 in a bag that keeps no positions: a number that tells this event from others, and nothing else."""
     event: Event
 
     def __str__(self) -> str:
-        return f"{self.side} event {self.position}"
+        return f"{self.side} event {self.position}" if self.position >= 0 else f"a {self.side} event"
 
 
 @dataclass(frozen=True, slots=True)
