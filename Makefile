@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check spark chromium slow bench docs golden format clean help
+.PHONY: demo test check spark chromium slow faults bench docs golden format clean help
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ chromium: $(READY) ## what the tests of pages need: Chromium, from Debian's pack
 
 slow: $(READY) ## the tests of the case studies in full, and other long ones
 	$(BIN)/pytest -q -m slow tests
+
+faults: $(READY) ## sixty seeded runs with faults on a cluster of this machine: killed, replayed, late, broken (some 20 minutes)
+	$(BIN)/python tests/faults/run.py --out build/faults.json
 
 bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/kernel.py

@@ -15,13 +15,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyspark
+from pyspark.sql import SparkSession
 
+import streamtight as tight
 from streamtight.spark.java import use_java
 
 HOME = Path(pyspark.__file__).parent
 ELSEWHERE = "STREAMTIGHT_TESTS_ELSEWHERE"
 """Set for what runs on the cluster's side, so that it can be told from the driver's."""
 _EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""The quick compiler: these processes live for a minute."""
+
+
+def session_on(master: str) -> SparkSession:
+    """A session for small runs on a cluster of ours, or on this machine."""
+    return tight.session(
+        spark__master=master,
+        spark__executor__memory="512m",
+        spark__executor__extraJavaOptions=_SMALL_JVM,
+        spark__cores__max="2",
+    )
 
 
 class Cluster:
@@ -36,6 +52,8 @@ class Cluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": python,
             "SPARK_NO_DAEMONIZE": "1",
+            "SPARK_DAEMON_JAVA_OPTS": _SMALL_JVM,
+            "SPARK_DAEMON_MEMORY": "256m",
             ELSEWHERE: "1",
         }
         port = _free_port()
@@ -95,6 +113,13 @@ class Cluster:
             time.sleep(0.1)
         os.kill(running[0], signal.SIGKILL)
         return running[0]
+
+    def kill_worker(self) -> int:
+        """End a worker at once, with its executors."""
+        worker = next(each for each in self._processes[1:] if each.poll() is None)
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+        return worker.pid
 
     def close(self) -> None:
         """End all processes that were started."""

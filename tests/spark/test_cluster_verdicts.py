@@ -48,23 +48,15 @@ def asked(master: str, folder: Path, python: str, ship: str, *verbs: str) -> dic
     return found
 
 
-def test_executors_that_have_neither_the_package_nor_the_job_judge_as_they_should(
+def test_a_module_that_executors_lack_is_told_by_its_name_and_can_be_shipped(
     running: Cluster, elsewhere: str, tmp_path: Path
 ) -> None:
-    found = asked(running.url, tmp_path / "few", elsewhere, "ship", "check", "few_live")
+    found = asked(running.url, tmp_path / "later", elsewhere, "later", "check", "check")
 
-    assert found == {
-        "check": {"right": "HOLDS", "wrong": "FAILS VIOLATED"},
-        "few_live": {"right keyed": ["HOLDS", 30, 30], "wrong keyed": ["FAILS DIVERGED", 30, 31]},
-    }
-
-
-def test_a_module_that_was_not_shipped_is_told_by_its_name(running: Cluster, elsewhere: str, tmp_path: Path) -> None:
-    found = asked(running.url, tmp_path / "lacking", elsewhere, "as_it_is", "check")
-
-    assert found["check"].startswith("JobError")
-    assert "No module named 'verdict_jobs'" in found["check"]
-    assert "tight.ship(spark, 'verdict_jobs')" in found["check"]
+    assert found["before"].startswith("JobError")
+    assert "No module named 'verdict_jobs'" in found["before"]
+    assert "tight.ship(spark, 'verdict_jobs')" in found["before"]
+    assert found["check"] == {"right": "HOLDS", "wrong": "FAILS VIOLATED"}
 
 
 @pytest.mark.slow
