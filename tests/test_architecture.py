@@ -16,6 +16,7 @@ SRC = ROOT / "src" / "streamtight"
 
 # A layer may import what stands in an earlier row, and its own folder; the rows of one line not each other.
 LAYERS = [
+    ["redaction"],
     ["errors"],
     ["stream"],
     ["verdict", "findings"],

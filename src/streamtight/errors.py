@@ -31,17 +31,20 @@ A wrong question is an exception; "no" and "don't know" are verdicts, never exce
 
 from __future__ import annotations
 
+from streamtight.redaction import without_secrets
+
 
 class StreamtightError(Exception):
     """Where it went wrong, what was needed, what came instead, and what to try.
 
-    The four parts stay readable as attributes, so that a report can show them its own way.
+    The four parts stay readable as attributes, so that a report can show them its own way. Secrets are hidden in them.
 
     >>> print(StreamtightError("same('taxi')", needed="a field of GPS", came="'taxi'", hint="same('taxi_id')"))
     same('taxi'): needed a field of GPS; came 'taxi'. Try: same('taxi_id')
     """
 
     def __init__(self, where: str, *, needed: str, came: str, hint: str) -> None:
+        where, needed, came, hint = map(without_secrets, (where, needed, came, hint))
         super().__init__(f"{where}: needed {needed}; came {came}. Try: {hint}")
         self.where = where
         self.needed = needed
@@ -155,9 +158,9 @@ class JobError(StreamtightError):
     """The user's job raised. `batch` says in which micro-batch, `raised` what, `__cause__` is the exception."""
 
     def __init__(self, where: str, *, needed: str, came: str, hint: str, batch: int | None, raised: str) -> None:
-        super().__init__(where, needed=needed, came=came, hint=hint)
+        super().__init__(where, needed=needed, came=without_secrets(came, strict=True), hint=hint)
         self.batch = batch
-        self.raised = raised
+        self.raised = without_secrets(raised, strict=True)
 
 
 class TimeLimitError(StreamtightError):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamtight.errors import VerdictError
+from streamtight.redaction import without_secrets
 from streamtight.stream.event import Event
 from streamtight.stream.plain import plain, schedule_data
 from streamtight.stream.schedule import Schedule
@@ -149,6 +150,10 @@ class Counterexample:
     failing_reruns: int = 0
     """How many of these failed as well."""
 
+    def __post_init__(self) -> None:
+        # What Spark and the user's code said may be in it. Rows, and the code that shows them, are left as they are.
+        object.__setattr__(self, "explanation", without_secrets(self.explanation))
+
     def story(self, *, code: bool = True) -> str:
         """What a person reads first: what is wrong, on which input, what was expected, what came, how to see it.
 
@@ -192,6 +197,8 @@ class Verdict:
     """What was taken for granted, each as it follows "assuming that"."""
 
     def __post_init__(self) -> None:
+        if self.reason is not None:
+            object.__setattr__(self, "reason", without_secrets(self.reason))
         if not isinstance(self.outcome, Outcome):
             raise VerdictError(
                 f"Verdict({self.claim!r})", needed="an Outcome", came=repr(self.outcome), hint="Outcome.HOLDS"

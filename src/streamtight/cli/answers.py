@@ -18,6 +18,7 @@ from typing import IO, Any
 import typer
 
 from streamtight.errors import ReportError, StreamtightError
+from streamtight.redaction import without_secrets
 from streamtight.report.sarif import verdicts_sarif
 from streamtight.report.write import FORMATS, render, write_text
 from streamtight.source.kept import FOLDER, Keeper, Kept, keeping
@@ -241,8 +242,9 @@ def told_exception(error: Exception) -> str:
     if frames and not frames[-1].filename.startswith(ours):
         at = frames[-1]
         said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        return f"{at.filename}:{at.lineno}: in {at.name}: {at.line}\n{type(error).__name__}: {said}"
-    trace = "".join(traceback.format_exception(error)).rstrip()
+        told = f"{at.filename}:{at.lineno}: in {at.name}: {at.line}\n{type(error).__name__}: {said}"
+        return without_secrets(told, strict=True)
+    trace = without_secrets("".join(traceback.format_exception(error)).rstrip(), strict=True)
     return f"{trace}\nThis is a mistake in streamtight, and no answer. Please report it with the lines above."
 
 
@@ -265,7 +267,8 @@ def _answers(context: typer.Context, searches: bool, formats: tuple[str, ...]) -
     for one in [wanted] if wanted else []:
         _require_format(one, formats, f"{command} --format")
     outputs = [(path, _format_of(path, wanted if len(paths) == 1 else "", formats)) for path in paths]
-    ask = {"command": _command(context, (*OF_HOW, *OF_SEARCH) if searches else OF_HOW)}
+    words = _command(context, (*OF_HOW, *OF_SEARCH) if searches else OF_HOW)
+    ask = {"command": [without_secrets(word) for word in words]}
     keeper = Keeper(Path(given["keep"]), ask) if given.get("keep") else None
     printed = "text" if paths else wanted or "text"
     return Answers(printed, outputs, bool(given.get("quiet")), keeper, shlex.join(["streamtight", *ask["command"]]))

@@ -27,6 +27,7 @@ from streamtight.cli.answers import (
 )
 from streamtight.cli.options import Keep, Quiet
 from streamtight.errors import SourceError, StreamtightError
+from streamtight.redaction import without_secrets
 from streamtight.report.write import read_report, render, write_text
 from streamtight.source.kept import FOLDER, TOKEN, Keeper, Kept, all_kept
 from streamtight.verdict import Outcome, Verdict
@@ -189,7 +190,7 @@ def doctor() -> None:
 
     found = list(checks())
     for check in found:
-        typer.echo(str(check))
+        typer.echo(without_secrets(str(check)))
     if not all(check.fine for check in found):
         raise typer.Exit(WRONG_USE)
     typer.echo("Spark can start.")

@@ -10,6 +10,7 @@ from typing import Any
 from streamtight import __version__
 from streamtight.findings import meaning_of
 from streamtight.method.typecheck.findings import RULES, Finding, Rule, Shown
+from streamtight.redaction import data_without_secrets
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -23,7 +24,11 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
 def _run(rules: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> str:
     driver = {"name": "streamtight", "version": __version__, "rules": rules}
-    data = {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    data = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": data_without_secrets(results)}],
+    }
     return json.dumps(data, indent=2)
 
 
@@ -59,7 +64,8 @@ def _finding_of(verdict: Mapping[str, Any]) -> str:
 
 def findings_json(findings: Sequence[Finding], unknown: Sequence[str]) -> str:
     """The findings, and what could not be read."""
-    return json.dumps({"findings": [one.as_data() for one in findings], "unknown": list(unknown)}, indent=2)
+    data = {"findings": [one.as_data() for one in findings], "unknown": list(unknown)}
+    return json.dumps(data_without_secrets(data), indent=2)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

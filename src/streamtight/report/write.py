@@ -15,6 +15,7 @@ from typing import Any
 
 from streamtight import __version__
 from streamtight.errors import ReportError
+from streamtight.redaction import data_without_secrets
 from streamtight.report.junit import as_junit
 from streamtight.report.page import OUTCOMES, as_page
 from streamtight.stream.clean import cleaned
@@ -78,7 +79,21 @@ def render(
     made = _FORMATS.get(format)
     if made is None:
         raise ReportError("render(format=...)", needed=f"one of {', '.join(FORMATS)}", came=repr(format), hint="html")
-    return made(data, title, notes)
+    return made([_told(verdict) for verdict in data], title, data_without_secrets(list(notes)))
+
+
+def _told(verdict: Data) -> Data:
+    """The same without secrets in its texts. Rows are left as they are: they are the user's data."""
+    told = {name: data_without_secrets(part) if name in _TEXTS else part for name, part in verdict.items()}
+    found = verdict.get("counterexample")
+    if isinstance(found, Mapping):
+        told["counterexample"] = {
+            name: data_without_secrets(part) if name in _TEXTS else part for name, part in found.items()
+        }
+    return told
+
+
+_TEXTS = frozenset({"claim", "reason", "method", "assumptions", "story", "explanation", "replay", "table"})
 
 
 def read_report(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

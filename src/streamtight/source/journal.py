@@ -29,6 +29,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from streamtight.redaction import without_secrets
+
 VERSION = 1
 BOARD = ".streamtight/live"
 """Where a board is, if nobody says: below the folder where the page is started."""
@@ -305,7 +307,7 @@ def _bytes(line: Mapping[str, Any]) -> bytes:
 
 
 def _cut(text: object, most: int) -> str:
-    told = str(text)
+    told = without_secrets(str(text))
     return told if len(told) <= most else told[: most - 1] + "…"
 
 

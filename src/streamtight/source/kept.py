@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from streamtight.errors import SourceError, StreamtightError
+from streamtight.redaction import without_secrets
 from streamtight.stream.event import Kind
 from streamtight.stream.plain import schedule_data, schedule_from
 from streamtight.stream.schedule import Schedule
@@ -78,7 +79,8 @@ class Kept:
         if found is None:
             raise SourceError("keep(verdict)", needed="a verdict that FAILS", came=str(verdict), hint="verdict.fails")
         schedule = None if found.schedule is None else schedule_data(found.schedule)
-        return cls(ask, verdict.claim, found.finding, found.explanation, verdict.scope.seed, schedule, found.replay)
+        code = without_secrets(found.replay)  # for people; it is not run
+        return cls(ask, verdict.claim, found.finding, found.explanation, verdict.scope.seed, schedule, code)
 
     @classmethod
     def read(cls, what: str | Path) -> Kept:
