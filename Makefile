@@ -49,6 +49,7 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/parallelize.py
 	$(BIN)/python benchmarks/explore.py
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/live_page.py
 	$(BIN)/python benchmarks/command_line.py
 	$(BIN)/python benchmarks/plugin.py
 	$(BIN)/python benchmarks/report.py

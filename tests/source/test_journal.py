@@ -81,6 +81,14 @@ def test_a_look_reads_what_is_new_and_nothing_twice(tmp_path):
     assert board.sequence == before
 
 
+def test_what_a_job_does_not_tell_again_is_still_the_last_that_is_known(tmp_path):
+    journal = Journal(tmp_path, "a", kind="watch")
+    journal.note(batch=1, rate=2.0, seconds=3.0)
+    journal.note(batch=1, rate=4.0)
+
+    assert only(Board(tmp_path)).latest == {"batch": 1, "rate": 4.0, "seconds": 3.0}
+
+
 def test_only_what_changed_has_a_new_number(tmp_path):
     quiet, busy = (Journal(tmp_path, name, kind="watch") for name in ("quiet", "busy"))
     board = Board(tmp_path)

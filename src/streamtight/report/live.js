@@ -223,12 +223,13 @@ function newCard(job) {
     badge: made("span", "outcome", head), name: made("span", "name", head), state: made("span", "state", head),
     asks: made("p", "asks", card), reason: made("p", "reason soft", card), facts: made("p", "facts", card),
   };
-  job.parts.found = made("div", "found", card);
+  const body = made("div", "body", card);
+  job.parts.charts = made("div", "charts", body);
+  job.parts.found = made("div", "found", body);
   job.parts.alarms = made("details", "alarms", card);
   job.parts.alarms.hidden = true;
   job.parts.alarmHead = made("summary", "", job.parts.alarms);
   job.parts.alarmList = made("ul", "", job.parts.alarms);
-  job.parts.charts = made("div", "charts", card);
   job.charts = [];
   job.card = card;
   watcher.observe(card);
@@ -277,6 +278,7 @@ function showFinding(job) {
   const isOpen = job.parts.found.querySelector("details")?.open || false;
   job.foundShown = told;
   job.parts.found.replaceChildren();
+  job.card.classList.toggle("wide", Boolean(found?.picture));
   if (!found) return;
   const line = made("p", "explanation", job.parts.found);
   made("span", "finding", line, found.finding);

@@ -300,7 +300,7 @@ class _Reader:
         known |= {name: queries for name in _BY_QUERY if (queries := _by_query(line.get(name)))}
         if line.get("verdict") in OUTCOMES:
             job.verdict, job.reason = line["verdict"], _text(line.get("reason"), MOST_OF_TEXT)
-        job.latest = known
+        job.latest = {**job.latest, **known}
         charted = {name: value for name, value in known.items() if name not in ("rows", "counts", "keys")}
         job.points.append((job.changed, json.dumps({"at": at, **charted}, separators=(",", ":"))))
 

@@ -50,17 +50,20 @@ class LiveNotes:
             self._journal.end(f"no longer written, by a mistake of streamtight: {type(error).__name__}: {error}")
 
     def _look(self, live: LiveComparison, active: bool) -> None:
-        alarms = live.alarms
+        alarms, batches = live.alarms, self._new(live.history)
+        is_due = time.monotonic() - self._wrote >= SECONDS_BETWEEN_BEATS
+        if active and not batches and not is_due and alarms == self._alarms_before:
+            return  # as most of the time
         self._note_alarms(alarms)
         try:
             verdict = self._verdict(live, alarms)
         except StreamtightError as error:
             self._journal.end(str(error))
             return
-        for before, metrics in self._new(live.history):
+        for before, metrics in batches:
             self._note(before, metrics, verdict)
             self._wrote = time.monotonic()
-        if time.monotonic() - self._wrote >= SECONDS_BETWEEN_BEATS:
+        if is_due and not batches:
             self._wrote = time.monotonic()
             now = live.metrics
             if now is not None and now.unmatched:  # nothing comes, so what is unmatched gets older
