@@ -6,6 +6,7 @@ import gc
 import inspect
 import itertools
 import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,13 +47,15 @@ from streamtight.spark.parallel_inputs import (
     rows_for_leaves,
 )
 from streamtight.spark.rows import Table, struct_of
-from streamtight.spark.session import is_connect, session
+from streamtight.spark.session import is_connect, is_local, session
 from streamtight.spark.ship import require_there
 from streamtight.stream.event import Event, Kind
 
 _FROZEN: list[bool] = []
 """Whether this process has frozen what it had loaded before the first leaf."""
 NEEDED_PACKAGES = {"numpy": "numpy", "pyarrow": "pyarrow", "pandas": "'pandas<3'"}
+PATIENCE = 60.0
+"""So many seconds executors of a cluster are waited for."""
 _PACKED = "kind string, piece binary"
 
 
@@ -345,6 +348,12 @@ def _addresses(spark: SparkSession) -> tuple[str | None, str | None]:
     return host, conf.get("spark.driver.bindAddress") or host
 
 
+def _slots(spark: SparkSession) -> int:
+    """How many tasks Spark can run at once, by the executors that are there now."""
+    scala: Any = spark.sparkContext._jsc.sc()
+    return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
+
+
 def _require_slots(spark: SparkSession, leaves: int) -> None:
     """Raise if Spark cannot run all leaves at once: it would wait for ten minutes, and then say so."""
     if is_connect(spark):
@@ -354,8 +363,12 @@ def _require_slots(spark: SparkSession, leaves: int) -> None:
             came="a Spark Connect session",
             hint="SparkSession.builder.master(...), or run(...) without Spark",
         )
-    scala = spark.sparkContext._jsc.sc()
-    slots = scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile())
+    # Executors of a cluster come some time after the session, and come again after they were lost.
+    until = time.monotonic() + (0.0 if is_local(spark) else PATIENCE)
+    slots = _slots(spark)
+    while slots < leaves and time.monotonic() < until:
+        time.sleep(0.2)
+        slots = _slots(spark)
     if slots < leaves:
         raise UnsupportedError(
             f"a plan with {leaves} leaves",

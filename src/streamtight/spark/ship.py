@@ -144,9 +144,9 @@ def _root(module: ModuleType | str | os.PathLike[str]) -> tuple[str, Path]:
         found = importlib.import_module(root)
     except ImportError as error:
         raise SourceError("ship(...)", needed="a module", came=f"{root!r}: {error}", hint="jobs, or jobs.py") from error
-    places = list(getattr(found, "__path__", [])) or [getattr(found, "__file__", None) or ""]
-    place = Path(places[0])
-    if not place.exists() or (place.is_file() and place.suffix != ".py"):
+    places = [*getattr(found, "__path__", ()), getattr(found, "__file__", None)]
+    place = Path(places[0] or "nowhere")
+    if places[0] is None or not place.exists() or (place.is_file() and place.suffix != ".py"):
         raise SourceError(
             "ship(...)",
             needed="a module of plain Python",
