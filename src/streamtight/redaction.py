@@ -103,7 +103,7 @@ _NAME = re.compile(
     r"(?<![\w.\-$])(?P<quote>\\?[\"']?)(?P<name>[A-Za-z_]\w*+(?:[.\-]\w++)*+)(?P=quote)(?P<between>\s*+(?:=|->|:|,)\s*+)"
 )
 _VALUE = re.compile(rf"{_DOUBLE}|{_SINGLE}|\\\"[^\"\\]*+\\?\"?|[^\s,;&)\]}}\"'<>|]++", re.DOTALL)
-_JAAS_VALUE = re.compile(rf"{_DOUBLE}|{_SINGLE}|(?:{_DOUBLE}|{_SINGLE}|[^;\"'\n])++;?", re.DOTALL)
+_JAAS_VALUE = re.compile(rf"{_DOUBLE}|{_SINGLE}|(?:{_DOUBLE}|{_SINGLE}|[^;\"'\n])++", re.DOTALL)
 _NO_SECRETS = frozenset({"None", "null", "True", "False", "true", "false", "''", '""', HIDDEN})
 
 _ALONE = frozenset({
@@ -139,6 +139,8 @@ def _without_values(text: str, strict: bool) -> str:
         if found.start() < done or not _is_setting(text, found, strict):
             continue
         is_jaas = "jaas" in found["name"].lower()
+        if is_jaas and text.startswith(HIDDEN, found.end()):
+            continue
         value = (_JAAS_VALUE if is_jaas else _VALUE).match(text, found.end())
         if value is None or value[0] in _NO_SECRETS or (not strict and not is_jaas and _is_column(found, value[0])):
             continue
