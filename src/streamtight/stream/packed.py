@@ -104,7 +104,7 @@ _WRITERS: Mapping[object, _Convert | None] = {
 }
 _READERS: Mapping[object, _Convert | None] = {
     **dict.fromkeys((float, str, bool)),
-    int: lambda value: int(value, 16) if isinstance(value, str) else value,
+    int: lambda value: _huge(value) if isinstance(value, str) else value,
     bytes: bytes.fromhex,
     date: date.fromisoformat,
     datetime: datetime.fromisoformat,
@@ -165,6 +165,12 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a text was needed, {value!r:.50} came")
     return value
+
+
+def _huge(text: str) -> int:
+    if not text.startswith(("0x", "-0x")):
+        raise ValueError(f"a whole number was needed, {text!r:.50} came")
+    return int(text, 16)
 
 
 def _whole(value: Any) -> int:
