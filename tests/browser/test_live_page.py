@@ -322,6 +322,7 @@ def test_an_empty_board_says_how_to_begin(page, served):
     assert not page.locator("#empty").is_visible()
 
 
+@pytest.mark.slow
 def test_of_many_jobs_the_worst_come_first_and_few_are_drawn(page, served):
     for number in range(200):
         journal = served.job(f"job {number:03}")
@@ -382,6 +383,7 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
+@pytest.mark.slow
 def test_the_theme_and_the_window_are_remembered(page, served):
     journal = served.job()
     note(journal, 1, at=time.time() - 4000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import socket
 import threading
@@ -407,6 +408,21 @@ def test_a_page_that_asks_again_is_told_what_is_new(serve, board):
     assert [(job["name"], [point["batch"] for point in job["points"]]) for job in second["jobs"]] == [("one", [2])]
     assert "ids" not in second
     assert third["jobs"] == []
+
+
+def test_nothing_is_told_twice_though_nothing_else_happens_meanwhile(serve, board):
+    journal = Journal(board, "a", kind="watch")
+    path = journal.folder / "00000001.jsonl"
+    page = serve()
+    since, told = "", []
+    for number in range(5):
+        journal.note(batch=number)
+        os.utime(path, (1, 1))  # so that a line is the last thing that changed
+        state = ask(page, f"/state.json?since={since}").json
+        since = state["next"]
+        told += [point["batch"] for job in state["jobs"] for point in job["points"]]
+
+    assert told == [0, 1, 2, 3, 4]
 
 
 def test_a_page_that_missed_nothing_has_in_the_end_what_a_new_one_gets(serve, board):

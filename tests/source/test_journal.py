@@ -174,9 +174,20 @@ def test_a_reader_that_looks_seldom_or_often_sees_the_same(tmp_path, monkeypatch
             only(seldom)
 
     assert batches(only(often)) == list(range(200))
+    assert only(often).starts == only(seldom).starts == 1  # a new file is no new start
     seen = batches(only(seldom))
     assert seen == sorted(set(seen))  # none twice, none out of order; what was removed before it looked is not there
     assert seen[-7:] == list(range(193, 200))
+
+
+def test_a_file_that_came_in_the_same_moment_as_the_last_look_is_seen(tmp_path):
+    put(tmp_path / "a", HEADER, {"at": 6.0, "batch": 1})
+    board = looked(tmp_path)
+    then = (tmp_path / "a").stat().st_mtime_ns
+    put(tmp_path / "a", HEADER, {"at": 7.0, "batch": 2}, number=2)
+    os.utime(tmp_path / "a", ns=(then, then))  # clocks of file systems are coarse
+
+    assert batches(only(board)) == [1, 2]
 
 
 def test_memory_is_bounded(tmp_path):
