@@ -11,31 +11,36 @@ verdict says so: no order is ever guessed.
 **How it is decided.** What Spark can count is counted there:
 
     bag             the rows are grouped by what is compared, and counted on either side
-    keyed, total    the same, with the number that a row has within its key as one more column
+    clauses         the same, with the run that a row is in as one more column for each clause (`recorded_rows`)
     anything else   the rows of both sides, in turn, go through matchers: split by the key that the relation has, or
                     all in one task
 
-Rounding, and equalities that are functions, are Python's: rows that are exactly equal cancel out in Spark, the rest is
-matched in tasks. What was found to differ is looked for a second time, in another way, before it is reported.
+Tests of events and the rounding of floats are Python's: tasks add what they say to the rows, as columns. If the
+equality is a function, rows that are exactly equal cancel out in Spark, and the rest is matched in tasks. What was
+found to differ is looked for a second time, in another way, before it is reported.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
+import functools
+import operator
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     BooleanType,
     DateType,
+    DoubleType,
+    FloatType,
     StringType,
     StructType,
 )
@@ -49,7 +54,6 @@ from streamtight.errors import (
     TraceError,
     UnsupportedError,
 )
-from streamtight.method.compare import engines
 from streamtight.method.compare.pictures import picture_of_streams
 from streamtight.method.replay import definitions, relation_code
 from streamtight.spark.engine import interrupted_after, settings
@@ -65,10 +69,12 @@ from streamtight.spark.recorded_files import (
 )
 from streamtight.spark.recorded_files import Recorded as Recorded
 from streamtight.spark.recorded_files import recorded as recorded
-from streamtight.spark.recorded_rows import Rows, groupable
+from streamtight.spark.recorded_rows import Rows, groupable, roles_in
 from streamtight.spark.recorded_tasks import (
+    BOTH,
     FEW,
     MOST_LOOSE,
+    Adding,
     Alternation,
     Counter,
     Equal,
@@ -78,13 +84,14 @@ from streamtight.spark.recorded_tasks import (
     Loose,
     Order,
     Task,
+    Wants,
     Worker,
 )
 from streamtight.spark.rows import KIND_COLUMN, Table
 from streamtight.spark.run import ONE_AT_A_TIME
 from streamtight.spark.session import session
 from streamtight.spark.ship import require_there
-from streamtight.stream.dependence import Dependence, unordered
+from streamtight.stream.dependence import Clause, Dependence, unordered
 from streamtight.stream.equality import Equality, equality_of
 from streamtight.stream.event import Event
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
@@ -161,7 +168,21 @@ _VACUOUS = _Answer(Outcome.UNDECIDED, (0, 0), reason="vacuous: neither recording
 def _answer(spark: SparkSession, given: tuple[Recorded, Recorded], upto: Dependence, equal: Equal) -> _Answer:
     sides = [opened(spark, name, one) for name, one in zip(NAMES, given, strict=True)]
     agreed = agree(sides, kinds_meant(given, upto))
-    return _VACUOUS if agreed is None else _Comparison(spark, sides, *agreed, upto, equal).answer()
+    if agreed is None:
+        return _VACUOUS
+    with settings(spark, {_PARTITIONS: str(_partitions(spark, sides))}):
+        return _Comparison(spark, sides, *agreed, upto, equal).answer()
+
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
+PARTITION = 32 << 20
+"""Bytes of files for one task after a shuffle. As rows they are some ten times as many, which should fit its memory."""
+
+
+def _partitions(spark: SparkSession, sides: Sequence[Side]) -> int:
+    """How many tasks share the rows: more than the session says if there are many."""
+    own = int(spark.conf.get(_PARTITIONS) or 1)
+    return max(own, sum(side.bytes(spark) for side in sides) // PARTITION)
 
 
 @contextlib.contextmanager
@@ -246,25 +267,31 @@ class _Comparison:
         return self._refuted(bag) if bag.missing or bag.extra else self._holds(bag.seen)
 
     def _answer_with_order(self) -> _Answer:
-        key = self._countable_key()
-        if key is None:
-            key = self._partition_key()
-            found = self._matched(key)
-            seen = (found.seen[0], found.seen[1])
-        else:
-            seen, suspect = self._counted(key)
-            found = Found() if suspect is None else self._matched(key, only=suspect)
-            if suspect is not None and found.nothing:
-                raise self._disagreement("rows of one key that differ", "none that does")
-        if found.nothing:
-            return self._holds(seen, in_one_task=not key)
-        bag = self._bag()
-        if bag.missing or bag.extra:
-            return self._refuted(bag)
+        runs = self._countable()
+        with contextlib.ExitStack() as undo:
+            counted = None if runs is None else self._with_runs(runs, undo)
+            if counted is None:
+                key = self._partition_key()
+                found = self._matched(key)
+                if found.nothing:
+                    return self._holds((found.seen[0], found.seen[1]), in_one_task=not key)
+            else:
+                said = self._said(counted, runs or ())
+                if not (said.differ or said.loose):
+                    in_one_task = any(not one.clause.key for one in runs or ()) and not self._in_order_of_files
+                    return self._holds(said.seen, in_one_task=in_one_task)
+                found = Found()
+            bag = self._bag()
+            if bag.missing or bag.extra:
+                return self._refuted(bag)
+            if counted is not None:
+                found = self._lost(counted, runs or (), is_loose=said.loose)
         if found.orders:
             return self._reordered(min(found.orders, key=lambda order: (order.rank, order.hash)), bag.seen)
         if found.loose:
             return self._unrecorded(min(found.loose, key=lambda loose: loose.hash), bag.seen)
+        if found.nothing:  # rows that might have been in no order are in one, after all
+            return self._holds(bag.seen)
         raise self._disagreement(f"the same rows on both sides, but for {sum(found.left_over)}", "the same rows")
 
     # -- answers ------------------------------------------------------------------------------------------------------
@@ -377,23 +404,63 @@ class _Comparison:
         rounded = {*self._equal.places, *self._equal.buckets}
         return [name for name in self._compared() if name not in rounded]
 
-    @property
-    def _is_exact(self) -> bool:
-        """Can Spark tell which rows are equal?"""
-        return self._exact() == self._compared() and bool(self._exact())
+    @functools.cached_property
+    def _rounded(self) -> tuple[str, ...]:
+        """The fields that are compared after they were rounded, where that gives floats."""
+        names = [name for name in self._compared() if name not in self._exact()] if self._exact() else []
+        return tuple(name for name in names if isinstance(self._types[name].dataType, FloatType | DoubleType))
 
-    def _countable_key(self) -> tuple[str, ...] | None:
-        """If the rows that agree on some fields are in one order, and nothing else is: these fields. Else None."""
-        desk = engines.Desk(lambda event: None, (itertools.count(1), itertools.count(1)))
-        plan = engines.plan(desk, self._upto.clauses, frozenset(self._table.kinds))
-        is_countable = plan.way in ("keyed", "total") and self._is_exact and set(plan.key) <= set(self._exact())
-        return plan.key if is_countable else None
+    @functools.cached_property
+    def _is_exact(self) -> bool:
+        """Can Spark tell which rows are equal, once tasks have rounded what is to be rounded?"""
+        return bool(self._exact()) and set(self._exact()) | set(self._rounded) == set(self._compared())
+
+    @property
+    def _in_order_of_files(self) -> bool:
+        """Do the files alone tell the order of any two rows?"""
+        return all(rows.by_files and not rows.can_be_loose for rows in self._rows)
+
+    def _countable(self) -> list[_Clause] | None:
+        """The clauses for which rows have runs; None if rows have to be matched."""
+        if not self._is_exact or any(clause.pairwise for clause in self._upto.clauses):
+            return None
+        clauses = []
+        for number, clause in enumerate(self._upto.clauses):
+            roles = None if clause.left.tests or clause.right.tests else roles_in(clause, self._table)
+            for kind in self._table.kinds:
+                speaks = any(side.kinds is None or kind in side.kinds for side in (clause.left, clause.right))
+                if speaks and not set(clause.key) <= set(kind.fields):
+                    return None  # a wrong question, if there is such a row
+            if not set(clause.key) <= set(self._exact()):
+                return None
+            one = _Clause(number, clause, roles)
+            if not (clause.key or one.is_total or self._in_order_of_files):
+                return None
+            if one.can_relate:
+                clauses.append(one)
+        return clauses
 
     def _partition_key(self) -> tuple[str, ...]:
         """The fields by which tasks can share the rows; none if one task must have them all."""
         key = self._upto.partition_key()
         # An equality that does not look at the key may call rows equal that would go to different tasks.
         return key.fields if key is not None and set(key.fields) <= set(self._exact()) else ()
+
+    def _letters(self) -> dict[str, Column]:
+        """What is compared of a row."""
+        values = {
+            name: sf.col(f"v{self._rounded.index(name)}") if name in self._rounded else self._groupable(name)
+            for name in self._compared()
+        }
+        return {f"k{place}": value for place, value in enumerate(values.values())}
+
+    def _added(self, frame: DataFrame, wants: Wants) -> DataFrame:
+        """These rows with what tasks add to them."""
+        if not wants.columns:
+            return frame
+        frame = frame.withColumns({name: sf.lit(None).cast(kind) for name, kind in wants.columns.items()})
+        task = Task(self._table.kinds, self._types, self._upto, self._equal)
+        return frame.mapInArrow(Adding(task, wants), frame.schema)
 
     def _groupable(self, name: str) -> Column:
         return groupable(sf.col(self._columns[self._types.names.index(name)]), self._types[name].dataType)
@@ -434,49 +501,155 @@ class _Comparison:
 
     def _counts_by_value(self, *, with_rows: bool) -> DataFrame:
         """For each value that is compared, how often either side has it, and on request a row of either side."""
-        values = [self._groupable(name).alias(f"k{place}") for place, name in enumerate(self._compared())]
+        letters = (
+            self._letters()
+            if self._is_exact
+            else {f"k{place}": self._groupable(name) for place, name in enumerate(self._compared())}
+        )
+        wants = Wants(self._rounded if self._is_exact else ())
         row = sf.struct(*self._columns).alias("row")
         sides = [
-            rows.plain.select(*values, sf.lit(number).alias("side"), "bad", *([row] if with_rows else []))
-            for number, rows in enumerate(self._rows)
-        ]
-        some = [
-            sf.first(sf.when(sf.col("side") == number, sf.col("row")), ignorenulls=True).alias(name)
-            for number, name in enumerate(("left", "right"))
-            if with_rows
-        ]
-        grouped = sides[0].unionAll(sides[1]).groupBy(*(f"k{place}" for place in range(len(values))))
-        return grouped.agg(*_tallies(), *some)
-
-    def _counted(self, key: tuple[str, ...]) -> tuple[tuple[int, int], int | None]:
-        """How many rows there are, and the hash of a key whose rows differ or are in no order; None if there is none.
-
-        Two sequences are equal if they have equal rows at equal places. So the place of a row among those of its key is
-        one more column to group by.
-        """
-        names = self._types.names
-        values = [self._groupable(name).alias(f"k{place}") for place, name in enumerate(self._compared())]
-        keys = [self._columns[names.index(name)] for name in key]
-        sides = [
-            rows.counted(keys, number, sf.struct(*values)).select(
-                *values, self._hash(key), "side", "rank", "loose", "bad"
+            self._added(rows.plain, wants).select(
+                *(value.alias(name) for name, value in letters.items()),
+                sf.lit(number).alias("side"),
+                "bad",
+                *([row] if with_rows else []),
             )
             for number, rows in enumerate(self._rows)
         ]
-        both = sides[0].unionAll(sides[1])
-        grouped = both.groupBy(*(f"k{place}" for place in range(len(values))), "rank")
-        counted = grouped.agg(*_tallies(), sf.max("loose").alias("loose"), sf.max("hash").alias("hash"))
-        first = sf.min(sf.when(sf.col("l") != sf.col("r"), sf.struct("rank", "hash")))
-        loose = sf.min(sf.when(sf.col("loose") == 1, sf.col("hash")))
-        left, right, bad, differs, is_loose = counted.agg(
-            *(sf.sum(name) for name in ("l", "r", "bad")), first.getField("hash"), loose
-        ).collect()[0]
-        self._require_good(bad or 0)
-        if differs is not None and is_loose is not None:
-            # What differs in a key without an order proves nothing.
-            without = both.filter("loose = 1").select("hash").distinct()
-            [[differs]] = counted.join(without, "hash", "left_anti").agg(first.getField("hash")).collect()
-        return (left or 0, right or 0), is_loose if differs is None else differs
+        return sides[0].unionAll(sides[1]).groupBy(*letters).agg(*_tallies(), *(_a_row_of_each() if with_rows else []))
+
+    def _with_runs(self, clauses: Sequence[_Clause], undo: contextlib.ExitStack) -> DataFrame:
+        """The rows of both sides with the runs of these clauses, as r0, r1, ..., and with what is compared."""
+        unkeyed = [one for one in clauses if not one.clause.key and not one.is_total]
+        wants = Wants(
+            self._rounded,
+            tuple(one.number for one in clauses if one.roles is None),
+            tuple(one.number for one in unkeyed),
+        )
+        sides = []
+        for number, rows in enumerate(self._rows):
+            frame = rows.frame.withColumns({"side": sf.lit(number), "loose": sf.lit(0)})
+            for one in clauses:
+                if one.roles is not None:
+                    frame = frame.withColumn(f"t{one.number}", self._role(one.roles).cast("long"))
+            frame = self._added(frame, wants)
+            if unkeyed:  # they are read twice, and what tasks say takes longer than to keep it
+                frame = frame.persist(StorageLevel.DISK_ONLY)
+                undo.callback(frame.unpersist)
+            for one in unkeyed:
+                frame = rows.with_joined_runs(frame, one.number)
+            for one in clauses:
+                if one.is_total and not one.clause.key and rows.by_files and not rows.can_be_loose:
+                    frame = rows.with_places(frame, one.number)
+            sides.append((rows, frame))
+        if all(rows.by_files for rows in self._rows) or self._sides[0].given.order_by == self._sides[1].given.order_by:
+            # Both sides in one go: then they are shuffled once, by a key, and never again.
+            loosest = max(self._rows, key=lambda rows: rows.can_be_loose)
+            sides = [(loosest, sides[0][1].unionByName(sides[1][1]))]
+        keys = [{self._columns[self._types.names.index(name)] for name in one.clause.key} for one in clauses]
+        common = sorted(set.intersection(*filter(None, keys))) if any(keys) else []
+        compared = sf.struct(*(value.alias(name) for name, value in self._letters().items()))
+        both = None
+        for rows, frame in sides:
+            frame = frame.repartition(*common) if common else frame
+            for one, key in zip(clauses, keys, strict=True):
+                if f"r{one.number}" not in frame.columns:
+                    frame = rows.with_runs(frame, one.number, sorted(key), compared, only_both=one.only_both)
+            names = [f"{letter}{one.number}" for one in clauses for letter in "tr"]
+            letters = [value.alias(name) for name, value in self._letters().items()]
+            frame = frame.select(*letters, *self._columns, "side", "loose", "bad", *names)
+            both = frame if both is None else both.unionByName(frame)
+        return cast(DataFrame, both)
+
+    def _role(self, roles: Mapping[str, int]) -> Column:
+        if len(set(roles.values())) == 1:
+            return sf.lit(next(iter(roles.values())))
+        kind = sf.col(self._columns[self._types.names.index(KIND_COLUMN)])
+        chosen = sf.when(sf.lit(False), sf.lit(0))
+        for name, role in roles.items():
+            chosen = chosen.when(kind == name, sf.lit(role))
+        return chosen.otherwise(0)
+
+    def _said(self, counted: DataFrame, clauses: Sequence[_Clause]) -> _Said:
+        """How many rows there are, and whether some differ or may be in no order."""
+        grouped = counted.groupBy(*self._letters(), *(f"r{one.number}" for one in clauses))
+        tested = [f"t{one.number}" for one in clauses if one.roles is None and self._equal is not None]
+        unlike = [(sf.min(name) != sf.max(name)).cast("int") for name in tested]
+        sums = grouped.agg(
+            *_tallies(),
+            sf.max("loose").alias("loose"),
+            sf.greatest(sf.lit(0), sf.lit(0), *unlike).alias("unlike"),
+        ).agg(
+            *(sf.sum(name) for name in ("l", "r", "bad")),
+            sf.max((sf.col("l") != sf.col("r")).cast("int")),
+            sf.max("loose"),
+            sf.max("unlike"),
+        )
+        left, right, bad, differ, loose, is_unlike = (value or 0 for value in sums.collect()[0])
+        self._require_good(bad)
+        if is_unlike:
+            raise DependenceError(
+                repr(self._upto),
+                needed="a relation that treats equal events alike (if x depends on y, so does every x' equal to x)",
+                came=f"rows that are equal by {self._equal!r}, of which a test takes only some",
+                hint="a relation that reads only what the equality compares",
+            )
+        return _Said((left, right), bool(differ), bool(loose))
+
+    def _lost(self, counted: DataFrame, clauses: Sequence[_Clause], *, is_loose: bool) -> Found:
+        """Two rows whose order differs, or is not told. The bags are equal."""
+        key = self._partition_key()
+        if not is_loose:
+            for one in clauses:
+                order = self._lost_by(counted, one)
+                if order is not None:
+                    return Found(orders=[order])
+            raise self._disagreement("rows whose order differs", "none")
+        if not all(one.is_total for one in clauses) or not key:
+            return self._matched(key)
+        # What differs in a key without an order proves nothing.
+        hashed = counted.withColumn("hash", self._hash(key))
+        loose = hashed.filter("loose = 1").select("hash").distinct()
+        places = [f"r{one.number}" for one in clauses]
+        rest = hashed.join(loose, "hash", "left_anti").groupBy(*self._letters(), *places)
+        differ = (
+            rest.agg(*_tallies(), sf.max("hash").alias("hash")).filter("l != r").agg(sf.min("hash")).collect()[0][0]
+        )
+        suspect = loose.agg(sf.min("hash")).collect()[0][0] if differ is None else differ
+        found = self._matched(key, only=suspect)
+        if found.nothing:
+            raise self._disagreement("rows of one key that differ", "none that does")
+        return found
+
+    def _lost_by(self, counted: DataFrame, one: _Clause) -> Order | None:
+        """Two rows whose order differs and matters to this clause; None if there are none.
+
+        Take the first run that differs, and a row x that one side has more often there. The other side has it again,
+        and before that a row y that must keep its order with it: in this run, if that is of another sort there, else in
+        the next one. On the first side x comes before y, since up to this run there are as many of both.
+        """
+        role, run, row = f"t{one.number}", f"r{one.number}", sf.struct(*self._columns).alias("row")
+        rows = counted.filter(sf.col(role) > 0)
+        letters = list(self._letters())
+        hashed = self._hash(one.clause.key)
+        by_run = rows.select(*letters, role, run, "side", "bad", hashed, row).groupBy(*letters, role, run)
+        differ = by_run.agg(*_tallies(), *_a_row_of_each(), sf.max("hash").alias("hash")).filter("l != r")
+        found = differ.orderBy(run, *letters).limit(1).collect()
+        if not found:
+            return None
+        x = found[0]
+        ahead = 0 if x["l"] > x["r"] else 1
+        others = rows.filter((sf.col("side") == 1 - ahead) & sf.col(run).between(x[run], x[run] + 1))
+        others = others.filter((sf.col(role) == BOTH) | (sf.col(role) != x[role]))
+        others = others.filter(hashed == x["hash"]).select(row, run, *letters).orderBy(run, *letters)
+        event = self._table.from_row(x["left" if ahead == 0 else "right"])
+        for y in others.limit(1).collect():
+            pair = (event, self._table.from_row(y["row"]))
+            clause = self._upto.explain(*pair)
+            if clause is not None:
+                return Order(0, x[run], pair if ahead == 0 else pair[::-1], clause)
+        raise self._disagreement(f"a row before {event} on one side only", "none")
 
     def _require_good(self, bad: int) -> None:
         """Raise if there are rows that are no events of the kinds, or that have no place in the order."""
@@ -589,11 +762,53 @@ class _Comparison:
         return any(self._notes(both, Alternation, task))
 
 
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """A clause, and the role that rows of each kind have in it; None if that is a matter of tests."""
+
+    number: int
+    clause: Clause
+    roles: Mapping[str, int] | None
+
+    @property
+    def is_total(self) -> bool:
+        """Does it order every two rows of a key?"""
+        return self.roles is not None and set(self.roles.values()) == {BOTH}
+
+    @property
+    def only_both(self) -> bool:
+        """Is a row on both of its sides, or on none?"""
+        return self.clause.left == self.clause.right or (
+            self.roles is not None and set(self.roles.values()) <= {0, BOTH}
+        )
+
+    @property
+    def can_relate(self) -> bool:
+        """Can there be rows on its left side, and rows on its right?"""
+        return self.roles is None or functools.reduce(operator.or_, self.roles.values(), 0) == BOTH
+
+
+class _Said(NamedTuple):
+    """What counting says: whether there are rows that differ, and whether some may be in no order."""
+
+    seen: tuple[int, int]
+    differ: bool
+    loose: bool
+
+
 _JUDGED = ("hash", "side", "rank", "group", "chain", "n")
 
 
 def _tallies() -> list[Column]:
     return [sf.sum(1 - sf.col("side")).alias("l"), sf.sum("side").alias("r"), sf.sum("bad").alias("bad")]
+
+
+def _a_row_of_each() -> list[Column]:
+    """A row of the left side, and one of the right."""
+    return [
+        sf.first(sf.when(sf.col("side") == number, sf.col("row")), ignorenulls=True).alias(name)
+        for number, name in enumerate(("left", "right"))
+    ]
 
 
 def _code(equal: Equal) -> str:

@@ -129,6 +129,13 @@ class Side:
         reader = reader.option("mergeSchema", "true") if self.schema is None else reader.schema(self.schema)
         return reader.parquet(*self.paths) if self.format == "parquet" else reader.json(self.paths)
 
+    def bytes(self, spark: SparkSession) -> int:
+        """How large its files are; 0 if nobody knows."""
+        if not self.paths or is_connect(spark):
+            return 0
+        plan = cast(Any, self.read(spark))._jdf.queryExecution().optimizedPlan()
+        return int(str(plan.stats().sizeInBytes()))
+
     def batch_of(self, uri: str) -> int:
         """The place of the micro-batch that wrote this file; 0 for all files if nothing tells."""
         if not self.batches:

@@ -1,4 +1,15 @@
-"""The rows of a recorded output as Spark compares them: columns that can be grouped, and their places in the order."""
+"""The rows of a recorded output as Spark compares them: columns that can be grouped, and their places in the order.
+
+**Runs.** A clause (left, right, key) says that rows of one key keep their order if one is on the left side and the
+other on the right. Take the rows of one key that it speaks of: neighbours may be swapped if both are only on the left,
+or both only on the right. So these rows are a sequence of *runs*: several rows of one such sort in any order, or one
+row that is on both sides. Swaps never leave a run; hence two streams are the same up to this clause exactly if each run
+has the same rows. And they are the same up to several clauses if they are so up to each of them, since then every two
+rows that must keep their order do (projections of traces). Equal rows are in the same sort and key, and their runs go
+up, so the runs of all clauses can stand side by side as columns: streams are the same exactly if they have the same
+rows, with the numbers of their runs, equally often. For `ordered` the number of the run is that of the row; for
+`same(key)` that of the row in its key; for `barrier(p)` that of the epoch.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +25,9 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapTyp
 
 from streamtight.errors import SourceError
 from streamtight.spark.recorded_files import Side
+from streamtight.spark.recorded_tasks import BOTH, LEFT, RIGHT
 from streamtight.spark.rows import KIND_COLUMN, Table, struct_of
+from streamtight.stream.dependence import Clause
 
 
 class Rows:
@@ -38,7 +51,17 @@ class Rows:
             self._bad = self._bad if one is None else self._bad | one
         self.plain = self._read.select(*self._columns).withColumn("bad", self._bad.cast("int"))
         """Without the order."""
-        self._order = [f"o{place}" for place in range(len(self._by))] or ["batch", "file", "block", "place"]
+
+    @functools.cached_property
+    def _order(self) -> list[str]:
+        """The columns that order the rows. The number of a file says its micro-batch, too."""
+        by_files = ["batch", "file", "block", "place"] if self.can_be_loose else ["file", "block", "place"]
+        return [f"o{place}" for place in range(len(self._by))] or by_files
+
+    @property
+    def by_files(self) -> bool:
+        """Do the files say the order, and no columns?"""
+        return not self._by
 
     @functools.cached_property
     def frame(self) -> DataFrame:
@@ -52,15 +75,12 @@ class Rows:
         """Each file: its path, its number, the place of its micro-batch, and how many files that one has."""
         if not self._side.paths:
             return []
-        paths = sorted(self._read.inputFiles())
-        batches = [self._side.batch_of(path) for path in paths]
-        sizes = collections.Counter(batches)
-        return [
-            (_LOCAL.sub("file:/", path), n, b, sizes[b]) for n, (path, b) in enumerate(zip(paths, batches, strict=True))
-        ]
+        placed = sorted((self._side.batch_of(path), path) for path in self._read.inputFiles())
+        sizes = collections.Counter(batch for batch, _ in placed)
+        return [(_LOCAL.sub("file:/", path), n, batch, sizes[batch]) for n, (batch, path) in enumerate(placed)]
 
     @property
-    def _can_be_loose(self) -> bool:
+    def can_be_loose(self) -> bool:
         """Can there be rows in no order?"""
         return bool(self._by) or any(size > 1 for *_, size in self._files)
 
@@ -68,18 +88,26 @@ class Rows:
         """By micro-batch, file, and place in the file."""
         zero = sf.lit(0).cast("long")
         if not self._files:
-            return self.plain.withColumns(dict.fromkeys((*self._order, "files"), zero))
+            return self.plain.withColumns(dict.fromkeys(("batch", "file", "block", "place", "files"), zero))
         about = self._read.metadataColumn("_metadata")
         if self._side.format == "parquet":
             places = {"block": zero, "place": about.getField("row_index")}
         else:  # a long file is read in blocks, each from its beginning to its end
             places = {"block": about.getField("file_block_start"), "place": sf.monotonically_increasing_id()}
-        path = sf.regexp_replace(about.getField("file_path"), _LOCAL.pattern, "file:/").alias("path")
-        frame = self._read.select(*self._columns, *(column.alias(name) for name, column in places.items()), path)
+        paths = [path for path, *_ in self._files]
+        names = {path: path.rpartition("/")[2] for path in paths}
+        if len(set(names.values())) == len(paths) and all(map(_PLAIN_NAME.fullmatch, names.values())):
+            path = about.getField("file_name")  # no need to look at the whole path of every row
+        else:
+            names = {path: path for path in paths}
+            path = sf.regexp_replace(about.getField("file_path"), _LOCAL.pattern, "file:/")
+        order = (column.alias(name) for name, column in places.items())
+        frame = self._read.select(*self._columns, *order, path.alias("path"))
         frame = frame.withColumn("bad", self._bad.cast("int"))
         if len(self._files) == 1:
             return frame.withColumns({"batch": zero, "file": zero, "files": zero + 1})
-        known = self._spark.createDataFrame(self._files, "path string, file long, batch long, files long")
+        files = [(names[path], *about) for path, *about in self._files]
+        known = self._spark.createDataFrame(files, "path string, file long, batch long, files long")
         lost = sf.raise_error(sf.concat(sf.lit("a file that was not there before: "), sf.col("path"))).cast("long")
         placed = frame.join(sf.broadcast(known), "path", "left")
         return placed.withColumn("file", sf.coalesce(sf.col("file"), lost))
@@ -91,7 +119,7 @@ class Rows:
         """
         of_key = self._within(keys)
         frame = frame.withColumns({"rank": sf.row_number().over(of_key).cast("long"), "side": sf.lit(side)})
-        if not self._can_be_loose:
+        if not self.can_be_loose:
             return frame.withColumns({"group": sf.lit(None).cast("long"), "chain": sf.lit(0).cast("long")})
         if not self._by:
             return frame.withColumns({"group": sf.when(sf.col("files") > 1, sf.col("batch")), "chain": sf.col("file")})
@@ -100,29 +128,79 @@ class Rows:
         is_tied = sf.coalesce(sf.col("tie").isin(*neighbours), sf.lit(False))
         return frame.withColumns({"group": sf.when(is_tied, sf.col("tie")), "chain": sf.col("rank")})
 
-    def counted(self, keys: Sequence[str], side: int, compared: Column) -> DataFrame:
-        """Its rows with their places within their key, where all must be in order.
+    def with_runs(
+        self, frame: DataFrame, number: int, keys: Sequence[str], compared: Column, *, only_both: bool
+    ) -> DataFrame:
+        """These rows, of one side or both, with the run of each in this clause as r0, r1, ... by its number.
 
-        `compared` is what is compared of a row. `loose` is 1 somewhere in a key that has unequal rows in no order.
+        Its roles are there as t0, t1, ...; if `only_both`, none but 0 and 3. `compared` is what is compared of a row.
+        `loose` is 1 somewhere in a key that may have unequal rows in no order; if every role is 3, it has.
         """
+        role = f"t{number}"
+        frame = frame.withColumns({"compared": compared, "speaks": sf.col(role) > 0})
+        keys = ["side", "speaks", *keys]
         of_key = self._within(keys)
-        frame = self.frame.withColumn("compared", compared)
-        columns = {"rank": sf.row_number().over(of_key).cast("long"), "side": sf.lit(side), "loose": sf.lit(0)}
+        if only_both:
+            frame = frame.withColumn("run", sf.row_number().over(of_key).cast("long"))
+        else:
+            begins = (sf.col(role) == BOTH) | ~sf.lag(role).over(of_key).eqNullSafe(sf.col(role))
+            so_far = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+            frame = frame.withColumn("begins", begins.cast("long"))
+            frame = frame.withColumn("run", sf.sum("begins").over(so_far))
+        frame = frame.withColumn(f"r{number}", sf.when(sf.col("speaks"), sf.col("run")))
         if self._by:
             # All rows of a tie are equal if each is equal to the one before it.
             order = sf.struct(*self._order)
             is_tied = sf.lag(order).over(of_key).eqNullSafe(order)
-            columns["loose"] = (is_tied & _is_other("compared", of_key)).cast("int")
-        frame = frame.withColumns(columns)
-        if self._by or not self._can_be_loose:
+            loose = (is_tied & _is_other("compared", of_key)).cast("int")
+        elif self.can_be_loose:
+            # Two files and two values in a micro-batch: then a row in one file has an unequal one in another.
+            of_batch = self._within(keys, "batch")
+            notes = {name: _is_other(name, of_batch).cast("int") for name in ("file", "compared")}
+            frame = frame.withColumns({f"other_{name}": column for name, column in notes.items()})
+            so_far = of_batch.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+            both = [sf.max(f"other_{name}").over(so_far) for name in notes]
+            loose = sf.when(sf.col("files") > 1, both[0] * both[1]).otherwise(0)
+        else:
             return frame
-        # Two files and two values in a micro-batch: then a row in one file has an unequal one in another.
-        of_batch = self._within(keys, "batch")
-        notes = {name: _is_other(name, of_batch).cast("int") for name in ("file", "compared")}
-        frame = frame.withColumns({f"other_{name}": column for name, column in notes.items()})
-        so_far = of_batch.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        both = [sf.max(f"other_{name}").over(so_far) for name in notes]
-        return frame.withColumn("loose", sf.when(sf.col("files") > 1, both[0] * both[1]).otherwise(0))
+        return frame.withColumn("loose", sf.greatest("loose", sf.when(sf.col("speaks"), loose).otherwise(0)))
+
+    def with_places(self, frame: DataFrame, number: int) -> DataFrame:
+        """These rows with their places among all, as the run of this clause: it is enough to count those of files."""
+        pieces = frame.groupBy("file", "block").agg(sf.count("*").alias("size"), sf.min("place").alias("start"))
+        before, known = 0, []
+        for file, block, size, start in sorted(tuple(row) for row in pieces.collect()):
+            known.append((file, block, before - start + 1))
+            before += size
+        return (
+            self._shifted(frame, known, "file long, block long, shift long")
+            .withColumn(f"r{number}", sf.col("place") + sf.col("shift"))
+            .drop("shift")
+        )
+
+    def with_joined_runs(self, frame: DataFrame, number: int) -> DataFrame:
+        """These rows with their runs in a clause without a key, out of those within each piece of a file."""
+        role, run = f"t{number}", f"u{number}"
+        speaks = sf.when(sf.col(role) > 0, sf.col("place"))
+        pieces = frame.groupBy("file", "block", "start").agg(
+            sf.max(run), sf.min_by(role, speaks), sf.max_by(role, speaks)
+        )
+        before, last, known = 0, 0, []
+        for file, block, start, runs, first, final in sorted(tuple(row) for row in pieces.collect()):
+            if runs and first == last and last != BOTH:
+                before -= 1  # the run goes on from the piece before
+            known.append((file, block, start, before))
+            before += runs
+            last = final or last
+        shifted = self._shifted(frame, known, "file long, block long, start long, shift long")
+        joined = sf.when(sf.col(role) > 0, sf.col(run) + sf.col("shift"))
+        return shifted.withColumn(f"r{number}", joined).drop("shift")
+
+    def _shifted(self, frame: DataFrame, known: Sequence[tuple[int, ...]], columns: str) -> DataFrame:
+        shifts = self._spark.createDataFrame(known, columns)
+        joined = frame.join(sf.broadcast(shifts), [name for name in shifts.columns if name != "shift"], "left")
+        lost = sf.raise_error(sf.lit("the files have changed")).cast("long")
+        return joined.withColumn("shift", sf.coalesce(sf.col("shift"), lost))
 
     def _within(self, keys: Sequence[str], *more: str) -> WindowSpec:
         columns = [sf.col(name) for name in (*keys, *more)]
@@ -132,6 +210,11 @@ class Rows:
         return Window.partitionBy(*(columns or [sf.lit(0)])).orderBy(*order)
 
 
+def roles_in(clause: Clause, table: Table) -> dict[str, int]:
+    """For each kind, by its name, the role that its rows have in a clause without tests."""
+    return {kind.name: LEFT * clause.left.always(kind) + RIGHT * clause.right.always(kind) for kind in table.kinds}
+
+
 def _is_other(name: str, window: WindowSpec) -> Column:
     """Has a row another value there than the one before it? Not the first."""
     is_first = sf.row_number().over(window) == 1
@@ -139,6 +222,7 @@ def _is_other(name: str, window: WindowSpec) -> Column:
 
 
 _LOCAL = re.compile("^file:/+")
+_PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # looks the same in a path and in a URI
 
 
 def _order_columns(side: Side, types: StructType) -> dict[str, Column]:

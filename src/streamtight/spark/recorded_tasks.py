@@ -9,7 +9,7 @@ import operator
 import pickle
 import sys
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -74,6 +74,115 @@ class InTask:
             told = [error]
         if last is not None and told:
             yield last.from_pydict({"note": [pickle.dumps(note) for note in told]})
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What tasks are to add to the rows."""
+
+    rounded: tuple[str, ...] = ()
+    """Fields of floats: what is compared of them, as v0, v1, ..."""
+    tested: tuple[int, ...] = ()
+    """Clauses whose tests are functions: the role of a row in each, as t0, t1, ..., by the number of the clause."""
+    runs: tuple[int, ...] = ()
+    """Clauses without a key: the run within a piece of a file, as u0, u1, ..., and where the piece begins, as start."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The names and types of what is added."""
+        types = {f"v{n}": "double" for n in range(len(self.rounded))} | {f"t{n}": "long" for n in self.tested}
+        return types | {f"u{n}": "long" for n in self.runs} | ({"start": "long"} if self.runs else {})
+
+
+LEFT, RIGHT = 1, 2
+"""The roles of a row in a clause, to be added: on its left side, on its right one; 3 is both, 0 is neither."""
+BOTH = LEFT + RIGHT
+
+
+class Adding:
+    """Called by Spark with the batches of a partition, which have columns for what is wanted: the same rows with it."""
+
+    def __init__(self, task: Task, wants: Wants) -> None:
+        self._packed = cast(Any, cloudpickle).dumps((task, wants))
+        self._paths = list(sys.path)
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        sys.path += [path for path in self._paths if path not in sys.path]
+        task, wants = pickle.loads(self._packed)  # noqa: S301 - the driver packed it
+        add = Adder(task, wants)
+        for batch in batches:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            yield batch.from_pydict({**columns, **add(columns)}, schema=batch.schema)
+
+
+class Adder:
+    """What is wanted, for the rows of one batch after another, in the order of the files."""
+
+    def __init__(self, task: Task, wants: Wants) -> None:
+        self._wants = wants
+        self._names = task.types.names
+        self._clauses = task.upto.clauses
+        self._events = Events(task)
+        equal = task.equal
+        self._rounding = {name: cast(Equality, equal).rounding(name) or (lambda value: value) for name in wants.rounded}
+        self._piece: object = None
+        self._place = self._start = 0
+        self._last = dict.fromkeys(wants.runs, (0, 0))
+
+    def __call__(self, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+        added: dict[str, list[Any]] = {}
+        for number, name in enumerate(self._wants.rounded):
+            rounding = self._rounding[name]
+            values = (rounding(value) for value in columns[f"c{self._names.index(name)}"].to_pylist())
+            added[f"v{number}"] = [None if value is None else float(cast(Any, value)) for value in values]
+        if self._wants.tested:
+            added.update(self._roles(columns))
+        if self._wants.runs:
+            added.update(self._runs(columns, added))
+        return added
+
+    def _roles(self, columns: Mapping[str, Any]) -> dict[str, list[int]]:
+        values = [columns[f"c{place}"] for place in range(len(self._names))]
+        bad = columns["bad"].to_pylist()
+        if any(bad):  # they are no events; that they are there is told elsewhere
+            good = [not is_bad for is_bad in bad]
+            events = iter(self._events([column.filter(good) for column in values]))
+            known = [next(events) if is_good else None for is_good in good]
+        else:
+            known = list(self._events(values))
+        added = {}
+        for number in self._wants.tested:
+            left, right = self._clauses[number].left, self._clauses[number].right
+            added[f"t{number}"] = [0 if event is None else LEFT * left(event) + RIGHT * right(event) for event in known]
+        return added
+
+    def _runs(self, columns: Mapping[str, Any], added: Mapping[str, list[int]]) -> dict[str, list[int]]:
+        pieces = zip(*(columns[name].to_pylist() for name in ("file", "block", "place")), strict=True)
+        starts = []
+        begins = []
+        for file, block, place in pieces:
+            # What Spark splits a file into is read from its beginning to its end, and not side by side.
+            is_new = (file, block) != self._piece or place != self._place + 1
+            if is_new:
+                self._piece, self._start = (file, block), place
+            self._place = place
+            begins.append(is_new)
+            starts.append(self._start)
+        runs: dict[str, list[int]] = {}
+        for number in self._wants.runs:
+            name = f"t{number}"
+            run, last = self._last[number]
+            found = runs[f"u{number}"] = []
+            roles = added[name] if name in added else columns[name].to_pylist()
+            for role, is_new in zip(roles, begins, strict=True):
+                if is_new:
+                    run = last = 0
+                if role and (role == BOTH or role != last):
+                    run += 1
+                    last = role
+                found.append(run)
+            self._last[number] = run, last
+        return {**runs, "start": starts}
 
 
 class Events:

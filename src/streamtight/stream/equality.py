@@ -63,7 +63,7 @@ class Equality:
                     came=repr(kind),
                     hint=f"one of {', '.join(kind.names) or '(none)'}, or equality(by=...)",
                 )
-        compared = [(kind.names.index(name) + 1, self._rounding(name)) for name in self.columns(kind.names)]
+        compared = [(kind.names.index(name) + 1, self.rounding(name)) for name in self.columns(kind.names)]
 
         def canonical(event: Event) -> Hashable:
             return (kind, *(event[place] if fix is None else fix(event[place]) for place, fix in compared))
@@ -86,7 +86,8 @@ class Equality:
 
         return canonical
 
-    def _rounding(self, name: str) -> Callable[[Any], Hashable] | None:
+    def rounding(self, name: str) -> Callable[[Any], Hashable] | None:
+        """What is compared instead of a value of this field; None if the value itself is."""
         if name in self.places:
             places = self.places[name]
             return lambda value: _fixed(value, name, lambda number: round(number, places))
