@@ -181,7 +181,8 @@ def test_of_a_dataclass_nothing_else_is_read() -> None:
     changes: list[dict[str, Any]] = [
         {"count": "1"}, {"count": True}, {"count": 1.0}, {"is_good": 1}, {"when": 5}, {"when": "now"}, {"corner": []},
         {"corner": {"x": 1}}, {"corner": {"x": 1, "names": "ab"}}, {"corners": {}}, {"pair": [1]},
-        {"pair": [1, "a", 2]}, {"by_place": {}}, {"by_place": [[1, 2, 3]]}, {"by_place": [[[1], None]]}, {"event": {}}, {"rows": [1]},
+        {"pair": [1, "a", 2]}, {"by_place": {}}, {"by_place": [[1, 2, 3]]}, {"by_place": [[[1], None]]},
+        {"event": {}}, {"rows": [1]},
         {"schedule": {"batches": 1}}, {"__class__": "os.system"}, {"more": 1},
     ]  # fmt: skip
 
