@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check spark chromium slow faults bench docs golden format clean help
+.PHONY: demo test check spark chromium slow faults bench soak docs golden format clean help
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -50,11 +50,15 @@ bench: $(READY) ## figures and ratios, side by side
 	$(BIN)/python benchmarks/explore.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/live_page.py
+	$(BIN)/python benchmarks/live_yahoo.py
 	$(BIN)/python benchmarks/command_line.py
 	$(BIN)/python benchmarks/plugin.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"
 	$(BIN)/python benchmarks/watch.py
+
+soak: $(READY) ## half an hour of the Yahoo benchmark at a steady rate, with and without a live comparison
+	$(BIN)/python benchmarks/live_yahoo.py --soak 30 --chart docs/yahoo.svg
 
 docs: $(READY) ## the documentation as a site in site/
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # What pays for runs of a few rows: no web page, no progress bars, no warehouse in the user's folder, no code generation
 # for plans that see ten rows, and as many shuffle partitions as cores.
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_QUIET = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 SMALL_RUNS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -31,8 +33,7 @@ SMALL_RUNS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.catalogImplementation": "in-memory",
     # The quick compiler and the simple collector: a third less time for a suite of small runs.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    f" -Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+    _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -63,6 +64,8 @@ def session(**confs: str) -> SparkSession:
     warehouse = Path(tempfile.gettempdir()) / "streamtight-warehouse"
     settings = {"spark.sql.warehouse.dir": str(warehouse), **SMALL_RUNS}
     settings.update({name.replace("__", "."): value for name, value in confs.items()})
+    if "log4j2.configurationFile" not in settings[_JAVA_OPTIONS]:
+        settings[_JAVA_OPTIONS] += f" {_QUIET}"
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
