@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import py_compile
+import socket
 import subprocess
 import sys
 import zipfile
@@ -114,6 +115,29 @@ def test_a_missing_module_of_the_users_can_be_shipped_and_one_of_others_must_be_
     theirs = missing_module_hint("ModuleNotFoundError: No module named 'pandas'")
     assert theirs is not None
     assert "install it where they run" in theirs
+
+
+def test_tasks_look_for_a_file_where_they_run(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "there").touch()
+
+    assert shipping._hosts_without(spark, str(tmp_path / "there")) == []
+    assert shipping._hosts_without(spark, str(tmp_path / "not there")) == [socket.gethostname()]
+
+
+def test_a_folder_that_an_executor_does_not_see_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(shipping, "is_local", lambda spark: False)
+    monkeypatch.setattr(shipping, "_hosts_without", lambda spark, path: looked.append(path) or ["node7"])
+
+    for given in (tmp_path / "state", f"file://{tmp_path}/state"):
+        with pytest.raises(UnsupportedError, match="which is another one on node7"):
+            shipping.require_shared(spark, "compare_live(checkpoint=...)", given)
+    shipping.require_shared(spark, "compare_live(checkpoint=...)", "s3a://bucket/state")
+
+    assert [Path(path).parent for path in looked] == [tmp_path / "state"] * 2
+    assert list((tmp_path / "state").iterdir()) == [], "what was put there to look for is gone"
 
 
 def test_executors_that_come_back_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,8 +98,10 @@ def require_shared(spark: SparkSession, where: str, folder: str | os.PathLike[st
         return
     jvm: Any = spark._jvm
     hadoop = jvm.org.apache.hadoop.fs.Path(path)
-    files = hadoop.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    if files.getScheme() != "file":
+    scheme = hadoop.toUri().getScheme()
+    if scheme is None:  # then it is of the file system that the cluster has by default
+        scheme = hadoop.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).getScheme()
+    if scheme != "file":
         return
     marker = Path(str(hadoop.toUri().getPath())).absolute() / f".streamtight-{uuid.uuid4().hex}"
     marker.parent.mkdir(parents=True, exist_ok=True)
