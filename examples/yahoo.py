@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -351,6 +352,7 @@ def main() -> int:
         "--bug-after", type=float, default=15.0, help="after so many seconds it gets a bug; 0 for none"
     )
     options.add_argument("--board", help="a folder for the live page: streamtight watch --serve FOLDER")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the services stop with it
     try:
         return run(options.parse_args())
     except RuntimeError as why:
