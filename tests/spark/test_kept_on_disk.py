@@ -320,7 +320,9 @@ def test_a_key_in_the_environment_is_used_and_must_be_long(home: Path, monkeypat
 
 def compared(spark: SparkSession, folder: Path) -> Any:
     streams = [spark.readStream.schema("taxi int, x int").json(str(folder / side)) for side in ("left", "right")]
-    return tight.compare_live(*streams, upto=tight.same("taxi"), checkpoint=folder / "checkpoint", every=0)
+    return tight.compare_live(
+        *streams, upto=tight.same("taxi"), checkpoint=folder / "checkpoint", every=0, buckets=1, tasks=1
+    )
 
 
 def test_a_comparison_whose_book_was_replaced_by_a_pickle_does_not_start(spark: SparkSession, tmp_path: Path) -> None:
