@@ -54,9 +54,10 @@ def ship(spark: SparkSession, *modules: ModuleType | str | os.PathLike[str]) -> 
     """Send modules of yours to all executors, present and future, so that tasks can import them; and this package.
 
     A module is given itself, by its name, or by the path of its file or folder; of a package all of it goes along. Call
-    it when the session has started, before functions of these modules become part of a DataFrame. Modules that need
-    something compiled must be installed where the tasks run. This package is sent by every verb when it is needed;
-    `ship(spark)` does nothing else.
+    it when the session has started, before functions of these modules become part of a DataFrame: a udf that was used
+    before stays as it was. Modules that need something compiled must be installed where the tasks run.
+
+    This package is sent by every verb when it is needed; `ship(spark)` does nothing else.
     """
     own = [] if is_local(spark) else [_root(streamtight)]  # on this machine tasks import what is installed
     for name, place in dict.fromkeys([*own, *map(_root, modules)]):
