@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -214,3 +217,23 @@ def test_long_texts_take_time_in_proportion(part: str) -> None:
     few, many = min(seconds(50_000) for _ in range(3)), min(seconds(400_000) for _ in range(2))
 
     assert many < 8 * 4 * few + 0.2  # 64 times as much if it were quadratic
+
+
+def test_doctor_shows_no_secret_of_the_environment() -> None:
+    secret = "Zq-geheim-77"  # noqa: S105
+    settings = {"AWS_SECRET_ACCESS_KEY": secret, "DB_PASSWORD": secret, "JAVA_HOME": f"/x?password={secret}"}
+    settings |= {
+        "SPARK_CONF_DIR": f"redis://ann:{secret}@h/",
+        "PYSPARK_SUBMIT_ARGS": f"--conf spark.x.password={secret}",
+    }
+
+    told = subprocess.run(
+        [sys.executable, "-m", "streamtight", "doctor"],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "JAVA_HOME" in told.stdout
+    assert secret not in told.stdout + told.stderr

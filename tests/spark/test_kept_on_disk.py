@@ -19,16 +19,24 @@ import pytest
 import streamtight as tight
 from streamtight.errors import CheckpointError, StreamtightError
 from streamtight.method.compare.matcher import Difference, Place
+from streamtight.method.watch.questions import unpacked as unpacked_questions
 from streamtight.program.fork_join import BEGINNING
+from streamtight.program.pipeline import Pipeline
+from streamtight.program.pipeline_state import mark_of, unpacked_state
+from streamtight.program.processor import Passthrough
+from streamtight.report.write import read_report
+from streamtight.source.kept import Kept as SavedCase
 from streamtight.spark import sealed
 from streamtight.spark.live_book import Alarm, Book, Metrics, Pages
 from streamtight.spark.live_bucket import Finding, Report, Waiting, restored, storable
 from streamtight.spark.live_bucket import Kept as KeptRows
 from streamtight.spark.parallel_stream import Kept as KeptBatch
 from streamtight.spark.parallel_stream import kept_from, kept_text
+from streamtight.spark.recorded_files import batches_of
 from streamtight.spark.stage_tasks import Kept as KeptStage
 from streamtight.spark.stage_tasks import restored as stage_restored
 from streamtight.spark.stage_tasks import storable as stage_storable
+from streamtight.stream.plain import from_plain
 from streamtight.verdict import Counterexample, Table
 
 if TYPE_CHECKING:
@@ -313,6 +321,30 @@ def test_a_key_in_the_environment_is_used_and_must_be_long(home: Path, monkeypat
     monkeypatch.setenv("STREAMTIGHT_KEY", "short")
     with pytest.raises(CheckpointError, match="5 letters"):
         sealed.own_key()
+
+
+# -- other files -----------------------------------------------------------------------------------------------------
+
+PIPELINE = Pipeline.wired("in -> A -> out", A=Passthrough())
+BROKEN = ["", "{", "[" * 100_000, '{"a":' * 100_000, "null", "[1]", "{}", "7", "\ud800", "\x80\x04K\x01.", '{"of": 1}']
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:10])
+def test_other_files_that_are_broken_are_plain_errors(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    file.write_text(text, encoding="utf-8", errors="surrogatepass")
+    readers: list[Any] = [
+        lambda: SavedCase.read(file),
+        lambda: read_report(file),
+        lambda: from_plain({"datetime": text}, []),
+        lambda: unpacked_state(PIPELINE, mark_of(PIPELINE), text),
+        lambda: unpacked_questions((), text),
+        lambda: batches_of({"0": f"v1\n{text or '1'}"}),
+    ]
+
+    for read in readers:
+        with pytest.raises(StreamtightError):
+            read()
 
 
 # -- on Spark --------------------------------------------------------------------------------------------------------

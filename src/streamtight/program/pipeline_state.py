@@ -73,12 +73,15 @@ def packed_state(pipeline: Pipeline, mark: Mark, state: State) -> str:
 
 def unpacked_state(pipeline: Pipeline, mark: Mark, text: str) -> State:
     """The state again; raises if it is that of another pipeline."""
-    found = json.loads(text)
-    of = Mark(*found["of"])
+    try:
+        found = json.loads(text)
+        of, boxes, queues = Mark(*found["of"]), found["boxes"], found["queues"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise another_pipeline(pipeline, "a state that is none") from None
     # Another version of Python compiles the same function to other code: then names have to do.
     if of.shape != mark.shape or (of.python == mark.python and of.code != mark.code):
         raise another_pipeline(pipeline, "other boxes or pipes" if of.shape != mark.shape else "other functions")
-    return tuple(map(_unpacked, found["boxes"])), tuple(map(_unpacked, found["queues"]))
+    return tuple(map(_unpacked, boxes)), tuple(map(_unpacked, queues))
 
 
 def another_pipeline(pipeline: Pipeline, came: str) -> PipelineError:

@@ -98,7 +98,7 @@ class Kept:
     def _from(cls, text: str, where: str, path: Path | None) -> Kept:
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _unreadable(where, f"{type(error).__name__}: {error}") from error
         match data:
             case {

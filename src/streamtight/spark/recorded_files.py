@@ -340,9 +340,17 @@ def batches_of(log: Mapping[str, str]) -> dict[str, int]:
 def _entries(text: str) -> list[str]:
     files: dict[str, None] = {}
     for line in text.splitlines()[1:]:  # the first one is the version
-        entry = json.loads(line)
-        file = _path(entry["path"])
-        if entry.get("action") == "delete":
+        try:
+            entry = json.loads(line)
+            file, action = _path(entry["path"]), entry.get("action")
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise SourceError(
+                "recorded(...), the log of the query that wrote it",
+                needed="lines as Spark writes them into _spark_metadata",
+                came=f"{type(error).__name__}: {error}"[:200],
+                hint="the folder as the query left it; or its files without that log, if their order does not matter",
+            ) from error
+        if action == "delete":
             files.pop(file, None)
         else:
             files[file] = None

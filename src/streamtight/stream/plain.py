@@ -71,7 +71,7 @@ def from_plain(data: object, kinds: Iterable[Kind]) -> Any:
         return _read(data, known)
     except StreamtightError as error:
         raise _unreadable(data, str(error)) from error
-    except (ValueError, TypeError, KeyError, ArithmeticError) as error:
+    except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as error:
         raise _unreadable(data, f"{type(error).__name__}: {error}") from error
 
 

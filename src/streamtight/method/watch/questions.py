@@ -83,12 +83,16 @@ def packed(questions: Sequence[Question], states: Sequence[State]) -> str:
 
 def unpacked(questions: Sequence[Question], text: str) -> list[State]:
     """The states again; raises if they are those of other queries."""
-    found = json.loads(text)
-    if found["of"] != [question.compiled.fingerprint for question in questions]:
+    try:
+        found = json.loads(text)
+        of, states = found["of"], [tuple(state) for state in found["states"]]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        of, states = None, []  # written by nobody of us
+    if of != [question.compiled.fingerprint for question in questions]:
         raise QueryError(
             ", ".join(short(question.compiled.query) for question in questions),
             needed="a checkpoint of the same queries, with the same tags",
             came="one of others",
             hint="a new checkpoint folder for a query that was changed",
         )
-    return [tuple(state) for state in found["states"]]
+    return states
