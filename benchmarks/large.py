@@ -27,6 +27,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 import streamtight as tight
+from streamtight.spark.session import SMALL_RUNS
 
 MILLION = 1_000_000
 EPOCH = 10_000  # rows from one mark to the next
@@ -201,8 +202,13 @@ class Meter:
 
 
 def started(folder: Path) -> SparkSession:
-    confs = dict(item.split("=", 1) for item in os.environ.get("LARGE_CONF", "").split(";") if item)
-    return tight.session(**{"spark__driver__memory": HEAP, "spark__local__dir": str(folder / "spark"), **confs})
+    # The session that is for small runs has the quick compiler only; with many rows the other one pays.
+    options = SMALL_RUNS["spark.driver.extraJavaOptions"].replace("-XX:TieredStopAtLevel=1", "")
+    return tight.session(
+        spark__driver__memory=HEAP,
+        spark__local__dir=str(folder / "spark"),
+        spark__driver__extraJavaOptions=options,
+    )
 
 
 def asked(folder: Path, shape: str, left: str, right: str) -> dict[str, object]:
@@ -248,7 +254,10 @@ def spoiled(folder: Path, right: str, name: str, every: str) -> dict[str, object
 
 
 WORK = {work.__name__: work for work in (asked, recorded, spoiled)}
-HEAD = f"{'shape':16}{'million rows':>13}{'seconds':>9}{'processor':>11}{'per million':>12}{'driver':>9}{'JVM':>9}{'worker':>9}  answer"
+HEAD = (
+    f"{'shape':16}{'million rows':>13}{'seconds':>9}{'processor':>11}{'per million':>12}"
+    f"{'driver':>9}{'JVM':>9}{'worker':>9}  answer"
+)
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import collections
 import functools
 import re
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window, WindowSpec
 from pyspark.sql import functions as sf
@@ -185,13 +185,7 @@ class Rows:
         pieces = frame.groupBy("file", "block", "start").agg(
             sf.max(run), sf.min_by(role, speaks), sf.max_by(role, speaks)
         )
-        before, last, known = 0, 0, []
-        for file, block, start, runs, first, final in sorted(tuple(row) for row in pieces.collect()):
-            if runs and first == last and last != BOTH:
-                before -= 1  # the run goes on from the piece before
-            known.append((file, block, start, before))
-            before += runs
-            last = final or last
+        known = shifts_of_runs(sorted(tuple(row) for row in pieces.collect()))
         shifted = self._shifted(frame, known, "file long, block long, start long, shift long")
         joined = sf.when(sf.col(role) > 0, sf.col(run) + sf.col("shift"))
         return shifted.withColumn(f"r{number}", joined).drop("shift")
@@ -208,6 +202,21 @@ class Rows:
         # What rows agree on does not order them; if it stood there, Spark would sort them again.
         order = [name for name in self._order if name not in more]
         return Window.partitionBy(*(columns or [sf.lit(0)])).orderBy(*order)
+
+
+def shifts_of_runs(pieces: Iterable[Sequence[Any]]) -> list[tuple[int, ...]]:
+    """What to add to the runs within each piece: file, block and start of it, and how many runs there are before.
+
+    Of a piece is known, after these three, how many runs it has, and the roles of its first and last row that counts.
+    """
+    before, last, shifts = 0, 0, []
+    for *place, runs, first, final in pieces:
+        if runs and first == last and last != BOTH:
+            before -= 1  # the run goes on from the piece before
+        shifts.append((*place, before))
+        before += runs
+        last = final or last
+    return shifts
 
 
 def roles_in(clause: Clause, table: Table) -> dict[str, int]:
