@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -40,6 +41,7 @@ from streamtight.stream.svg import stacked
 
 MEGABYTE = 1 << 20
 ARMS = ("without", "with")
+EVERY = 5.0  # seconds between the micro-batches of the soak
 PER_SECOND = 10_000  # of the events that are read as fast as they go: only their event times depend on it
 Then = Callable[[DataFrame, DataFrame, int], None]
 
@@ -175,13 +177,13 @@ def arm_of_soak(arm: str, minutes: float, per_second: int, into: Path) -> None:
         live = None
         if arm == "with":
             live = tight.compare_live(
-                left, right, upto=tight.unordered, checkpoint=folder / "checkpoint", then=then, every=2.0,
+                left, right, upto=tight.unordered, checkpoint=folder / "checkpoint", then=then, every=EVERY,
                 stuck_after_seconds=60.0,
             )  # fmt: skip
             query = live.query
         else:
             sink = _alone(left, right, then).option("checkpointLocation", str(folder / "checkpoint"))
-            query = sink.trigger(processingTime="2 seconds").start()
+            query = sink.trigger(processingTime=f"{EVERY} seconds").start()
         with (into / f"{arm}.jsonl").open("w") as out:
             _sample(spark, query, live, latest, out, minutes, heard=arm == "with")
         if live is not None:
@@ -325,6 +327,7 @@ def main() -> None:
     options.add_argument("--arm", choices=ARMS, help=argparse.SUPPRESS)
     options.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     chosen = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that children and folders go, too
     if chosen.arm:
         arm_of_soak(chosen.arm, chosen.soak, chosen.per_second, chosen.into)
     elif chosen.soak:
