@@ -187,7 +187,12 @@ class Run:
         elif self.what == "formula":
             found["job"] = self._waited(self.watched.query)
             if found["job"] is None:
-                found |= {"verdict": verdict_text(self.watched.verdict()), "letters": self.watched.letters}
+                verdict = self.watched.verdict()
+                found |= {
+                    "verdict": verdict_text(verdict),
+                    "letters": self.watched.letters,
+                    "rows": verdict.scope.count,
+                }
         else:
             found["job"] = self._waited(self.parallel)
         return found

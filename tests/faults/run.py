@@ -272,9 +272,14 @@ def judged(given: Scenario, folder: Path, found: dict[str, Any]) -> tuple[str, s
         return _judged_query(given, folder, found)
     if given.what == "formula":
         expected = expected_of_formula(given.files, given.bug, given.target)
-        letters = f", {len(given.files)} letters" if expected == "HOLDS" else ""
+        rows = sum(parsed(line)["k"] is not None for lines in given.files for line in lines)
+        # A micro-batch that is judged twice decides it too early, and the last one is not judged at all.
+        told = f", {len(given.files)} letters, {rows} rows" if expected == "HOLDS" else ""
         got = found.get("verdict", found["job"])
-        return f"{expected}{letters}", f"{got}, {found['letters']} letters" if got == "HOLDS" else str(got)
+        return (
+            f"{expected}{told}",
+            f"{got}, {found['letters']} letters, {found['rows']} rows" if got == "HOLDS" else got,
+        )
     return _judged_parallel(given, folder, found)
 
 
