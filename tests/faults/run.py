@@ -44,6 +44,8 @@ from standalone import Cluster, cluster, python_elsewhere  # noqa: E402
 LONGEST = 600.0
 """Seconds for what a driver is asked."""
 SEEDS = 60
+QUERIES = dict.fromkeys(RELATIONS, 2)
+"""How many queries a run has, if not one: the job and the comparison."""
 TOO_SLOW = "Python worker failed to connect back"
 
 
@@ -146,6 +148,8 @@ class FaultRun:
             (self.folder / name).mkdir(parents=True)
         self._later: list[threading.Timer] = []
         self.restarts = 0
+        self.replayed = 0
+        """Of how many queries the last batch was done again."""
 
     def result(self) -> dict[str, Any]:
         """What the driver said in the end."""
@@ -224,12 +228,12 @@ class FaultRun:
                 self.place.cluster.add_worker()
             elif fault in ("driver", "replay"):
                 if fault == "replay":
-                    self._wait_for_commit(number)
-                time.sleep(self.given.pause)
+                    self._wait_until_quiet(number)
+                else:
+                    time.sleep(self.given.pause)
                 self.place.driver(self.given.is_on_cluster).kill()
                 if fault == "replay":
-                    for checkpoint in self._checkpoints():
-                        _forget_last_commit(checkpoint)
+                    self.replayed = sum(map(_forget_last_commit, self._checkpoints()))
                 return self._start()
         return None
 
@@ -237,26 +241,31 @@ class FaultRun:
         names = ("job", "live/spark", "promise/query", "parallel/spark")
         return [self.folder / name for name in names if (self.folder / name).is_dir()]
 
-    def _wait_for_commit(self, number: int) -> None:
-        """Wait until the first query has handled the files so far: there is something to do again then."""
-        until = time.monotonic() + 60
+    def _wait_until_quiet(self, number: int) -> None:
+        """Wait until all queries have handled what came: only then the last batch of each can be done again."""
+        until = time.monotonic() + 180
+        before: list[tuple[int, int]] = []
         while time.monotonic() < until:
-            found = self._checkpoints()
-            if found and _last(found[0] / "commits") >= number:
+            found = [(_last(each / "commits"), _last(each / "offsets")) for each in self._checkpoints()]
+            is_settled = bool(found) and found[0][0] >= number and all(done == begun for done, begun in found)
+            if is_settled and found == before:
                 return
-            time.sleep(0.1)
+            before = found
+            time.sleep(2.0)
 
 
 def _last(log: Path) -> int:
     return max((int(entry.name) for entry in log.iterdir() if entry.name.isdigit()), default=-1) if log.is_dir() else -1
 
 
-def _forget_last_commit(checkpoint: Path) -> None:
-    """Let Spark do the last batch again, if it is not in the middle of the next one."""
+def _forget_last_commit(checkpoint: Path) -> bool:
+    """Let Spark do the last batch again, if it is not in the middle of the next one; whether it will."""
     last = _last(checkpoint / "commits")
-    if last >= 0 and last == _last(checkpoint / "offsets"):
-        (checkpoint / "commits" / str(last)).unlink()
-        (checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
+    if last < 0 or last != _last(checkpoint / "offsets"):
+        return False
+    (checkpoint / "commits" / str(last)).unlink()
+    (checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
+    return True
 
 
 # -- what must be, and what is ---------------------------------------------------------------------------------------
@@ -350,6 +359,9 @@ def one(seed: int, place: Place) -> dict[str, Any]:
     run = FaultRun(given, place)
     try:
         expected, got = judged(given, run.folder, run.result())
+        if "replay" in given.faults:  # of all of its queries, or nothing was asked
+            expected += f", {QUERIES.get(given.what, 1)} replayed"
+            got += f", {run.replayed} replayed"
     except Exception as error:  # the run goes into the table, whatever happened
         expected, got = "a run", f"{type(error).__name__}: {error}"[:500]
         place.driver(given.is_on_cluster).kill()
@@ -382,6 +394,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="the table as JSON")
     parser.add_argument("--folder", type=Path, help="a new folder for all files, which is kept")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, too
     first, _, last = asked.seeds.partition("-")
     seeds = [asked.seed] if asked.seed is not None else list(range(int(first), int(last or first) + 1))
     with contextlib.ExitStack() as stack:
