@@ -237,10 +237,7 @@ def _compiled(path: Path, source: bytes) -> bytes | None:
 
 def _known(spark: SparkSession) -> _Known:
     application = str(vars(spark)["_session_id"] if is_connect(spark) else spark.sparkContext.applicationId)
-    if application not in _APPLICATIONS:
-        _APPLICATIONS.clear()  # those before have ended
-        _APPLICATIONS[application] = _Known(set(), {}, set())
-    return _APPLICATIONS[application]
+    return _APPLICATIONS.setdefault(application, _Known(set(), {}, set()))
 
 
 def _missing_packages(spark: SparkSession) -> dict[str, list[str]]:
