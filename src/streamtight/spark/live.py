@@ -13,7 +13,6 @@ counts rows instead, which takes a fraction of the time: `live_bag.py`.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 import math
@@ -322,9 +321,7 @@ class LiveComparison:
     def _take(self, frame: DataFrame, batch: int) -> None:
         """Called by Spark with a micro-batch, which it commits when this has returned."""
         try:
-            with self._lock:
-                known = copy.copy(self._book)
-            self._note(self._reports_of(frame, batch, known), batch)
+            self._note(self._reports_of(frame, batch, self._book), batch)
         except StreamtightError as error:
             self._error = error
             raise
