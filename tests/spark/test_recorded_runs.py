@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 import streamtight as tight
+from streamtight.errors import DependenceError
 from streamtight.spark.engine import settings
 from streamtight.spark.recorded import compare_recorded, recorded
 from streamtight.spark.recorded_rows import shifts_of_runs
@@ -264,5 +265,5 @@ def test_a_test_that_does_not_treat_equal_rows_alike_is_a_wrong_question(tmp_pat
     rows = [Row(0, float(place % 2) or None, 1) for place in range(8)]
     a = write(tmp_path / "a", rng, rows)
 
-    with pytest.raises(tight.DependenceError, match="treats equal events alike"):
+    with pytest.raises(DependenceError, match="treats equal events alike"):
         compare_recorded(recorded(a), recorded(a), upto=MARKS, equal=tight.equality(ignore="v"))

@@ -27,7 +27,7 @@ import functools
 import operator
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -175,7 +175,7 @@ def _answer(spark: SparkSession, given: tuple[Recorded, Recorded], upto: Depende
 
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
-PARTITION = 32 << 20
+PARTITION = 16 << 20
 """Bytes of files for one task after a shuffle. As rows they are some ten times as many, which should fit its memory."""
 
 
@@ -517,7 +517,8 @@ class _Comparison:
             )
             for number, rows in enumerate(self._rows)
         ]
-        return sides[0].unionAll(sides[1]).groupBy(*letters).agg(*_tallies(), *(_a_row_of_each() if with_rows else []))
+        both = _spread(sides[0].unionAll(sides[1]), letters)
+        return both.groupBy(*letters).agg(*_tallies(), *(_a_row_of_each() if with_rows else []))
 
     def _with_runs(self, clauses: Sequence[_Clause], undo: contextlib.ExitStack) -> DataFrame:
         """The rows of both sides with the runs of these clauses, as r0, r1, ..., and with what is compared."""
@@ -529,18 +530,21 @@ class _Comparison:
         )
         sides = []
         for number, rows in enumerate(self._rows):
-            frame = rows.frame.withColumns({"side": sf.lit(number), "loose": sf.lit(0)})
+            frame = rows.frame
             for one in clauses:
                 if one.roles is not None:
                     frame = frame.withColumn(f"t{one.number}", self._role(one.roles).cast("long"))
-            frame = self._added(frame, wants)
-            if unkeyed:  # they are read twice, and what tasks say takes longer than to keep it
+            if wants.columns and self._in_order_of_files:
+                frame = frame.drop("batch", "files")  # less to send to the tasks
+            frame = self._added(frame, wants).withColumns({"side": sf.lit(number), "loose": sf.lit(0)})
+            if unkeyed or (wants.tested and self._equal is not None):
+                # They are read twice, and what tasks say takes longer than to keep it.
                 frame = frame.persist(StorageLevel.DISK_ONLY)
                 undo.callback(frame.unpersist)
             for one in unkeyed:
                 frame = rows.with_joined_runs(frame, one.number)
             for one in clauses:
-                if one.is_total and not one.clause.key and rows.by_files and not rows.can_be_loose:
+                if one.is_total and not one.clause.key and self._in_order_of_files:
                     frame = rows.with_places(frame, one.number)
             sides.append((rows, frame))
         if all(rows.by_files for rows in self._rows) or self._sides[0].given.order_by == self._sides[1].given.order_by:
@@ -560,7 +564,7 @@ class _Comparison:
             letters = [value.alias(name) for name, value in self._letters().items()]
             frame = frame.select(*letters, *self._columns, "side", "loose", "bad", *names)
             both = frame if both is None else both.unionByName(frame)
-        return cast(DataFrame, both)
+        return cast(DataFrame, both) if common and len(sides) == 1 else _spread(cast(DataFrame, both), self._letters())
 
     def _role(self, roles: Mapping[str, int]) -> Column:
         if len(set(roles.values())) == 1:
@@ -574,28 +578,35 @@ class _Comparison:
     def _said(self, counted: DataFrame, clauses: Sequence[_Clause]) -> _Said:
         """How many rows there are, and whether some differ or may be in no order."""
         grouped = counted.groupBy(*self._letters(), *(f"r{one.number}" for one in clauses))
-        tested = [f"t{one.number}" for one in clauses if one.roles is None and self._equal is not None]
-        unlike = [(sf.min(name) != sf.max(name)).cast("int") for name in tested]
-        sums = grouped.agg(
-            *_tallies(),
-            sf.max("loose").alias("loose"),
-            sf.greatest(sf.lit(0), sf.lit(0), *unlike).alias("unlike"),
-        ).agg(
+        sums = grouped.agg(*_tallies(), sf.max("loose").alias("loose")).agg(
             *(sf.sum(name) for name in ("l", "r", "bad")),
             sf.max((sf.col("l") != sf.col("r")).cast("int")),
             sf.max("loose"),
-            sf.max("unlike"),
         )
-        left, right, bad, differ, loose, is_unlike = (value or 0 for value in sums.collect()[0])
+        left, right, bad, differ, loose = (value or 0 for value in sums.collect()[0])
         self._require_good(bad)
-        if is_unlike:
+        self._require_alike(counted, clauses)
+        return _Said((left, right), bool(differ), bool(loose))
+
+    def _require_alike(self, counted: DataFrame, clauses: Sequence[_Clause]) -> None:
+        """Raise if a test takes some of the rows that are equal, and others not."""
+        tested = [f"t{one.number}" for one in clauses if one.roles is None]
+        if self._equal is None or not tested:
+            return
+        row = sf.struct(*self._columns)
+        most = [sf.max_by(row, name).alias(f"most_{name}") for name in tested]
+        least = [sf.min_by(row, name).alias(f"least_{name}") for name in tested]
+        unlike = functools.reduce(operator.or_, (sf.min(name) != sf.max(name) for name in tested))
+        grouped = counted.groupBy(*self._letters()).agg(unlike.alias("unlike"), *most, *least)
+        for found in grouped.filter("unlike").limit(1).collect():
+            pairs = [[self._table.from_row(found[f"{which}_{name}"]) for which in ("most", "least")] for name in tested]
+            one, other = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
             raise DependenceError(
                 repr(self._upto),
                 needed="a relation that treats equal events alike (if x depends on y, so does every x' equal to x)",
-                came=f"rows that are equal by {self._equal!r}, of which a test takes only some",
+                came=f"{one} and {other}, equal by {self._equal!r}, of which a test takes only one",
                 hint="a relation that reads only what the equality compares",
             )
-        return _Said((left, right), bool(differ), bool(loose))
 
     def _lost(self, counted: DataFrame, clauses: Sequence[_Clause], *, is_loose: bool) -> Found:
         """Two rows whose order differs, or is not told. The bags are equal."""
@@ -797,6 +808,15 @@ class _Said(NamedTuple):
 
 
 _JUDGED = ("hash", "side", "rank", "group", "chain", "n")
+
+
+def _spread(rows: DataFrame, by: Iterable[str]) -> DataFrame:
+    """The rows, shuffled by what they are grouped by.
+
+    Else Spark would group them before the shuffle, too. Rows that are all different, as those of most recordings are,
+    would fill the memory of a task that reads a large file for nothing.
+    """
+    return rows.repartition(*by)
 
 
 def _tallies() -> list[Column]:

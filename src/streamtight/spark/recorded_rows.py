@@ -105,12 +105,12 @@ class Rows:
         frame = self._read.select(*self._columns, *order, path.alias("path"))
         frame = frame.withColumn("bad", self._bad.cast("int"))
         if len(self._files) == 1:
-            return frame.withColumns({"batch": zero, "file": zero, "files": zero + 1})
+            return frame.withColumns({"batch": zero, "file": zero, "files": zero + 1}).drop("path")
         files = [(names[path], *about) for path, *about in self._files]
         known = self._spark.createDataFrame(files, "path string, file long, batch long, files long")
         lost = sf.raise_error(sf.concat(sf.lit("a file that was not there before: "), sf.col("path"))).cast("long")
         placed = frame.join(sf.broadcast(known), "path", "left")
-        return placed.withColumn("file", sf.coalesce(sf.col("file"), lost))
+        return placed.withColumn("file", sf.coalesce(sf.col("file"), lost)).drop("path")
 
     def ranked(self, frame: DataFrame, keys: Sequence[str], side: int) -> DataFrame:
         """These rows of it with their places within their key, and with what is in no order there.
