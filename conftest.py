@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent
 
+# What tests start as programs of their own is no place for examples in docstrings.
+collect_ignore_glob = ["tests/spark/*_script.py", "tests/spark/verdict_jobs.py"]
 
 # Every Python block of every page runs, page by page from the top.
 PAGES = ["README.md", "docs/*.md", "docs/howto/*.md"]

@@ -9,8 +9,10 @@ from typing import Any
 
 from streamtight.program.operators import Edge, Graph, Inlet
 from streamtight.program.placement import Placement, Stage
-from streamtight.spark.stage_tasks import Bucket, Enter, Kept, Route
+from streamtight.spark.stage_tasks import Bucket, Enter, Kept, Route, restored, storable
 from streamtight.stream.event import Event
+
+KEY = bytes(32)
 
 
 class Cluster:
@@ -60,10 +62,10 @@ class Cluster:
             if rows:
                 chance.shuffle(rows)  # a shuffle promises no order
                 blob = self.kept.get((number, bucket))
-                kept = Kept(self.buckets) if blob is None else pickle.loads(blob)
-                tasks = Bucket(self.graph, stage.vertices, entries, routes, self.kinds, self.buckets)
+                kept = Kept(self.buckets) if blob is None else restored(blob, KEY)
+                tasks = Bucket(self.graph, stage.vertices, entries, routes, self.kinds, self.buckets, KEY)
                 made = tasks.work(bucket, kept, rows)
-                self.kept[number, bucket] = pickle.dumps(kept)
+                self.kept[number, bucket] = storable(kept, KEY)
                 yield from self.collected(made, bucket)
 
     def collected(self, made: dict[tuple[int, int], list[Any]], bucket: int) -> Iterator[tuple[int, int, int, bytes]]:
