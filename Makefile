@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check spark chromium slow faults bench soak docs golden format clean help
+.PHONY: large demo test check spark chromium slow faults bench soak docs golden format clean help
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ bench: $(READY) ## figures and ratios, side by side
 
 soak: $(READY) ## half an hour of the Yahoo benchmark at a steady rate, with and without a live comparison
 	$(BIN)/python benchmarks/live_yahoo.py --soak 30 --chart docs/yahoo.svg
+
+large: $(READY) ## recorded outputs of 1, 3 and 10 million rows compared, with time and memory (long; LARGE="--rows 100" for more)
+	$(BIN)/python benchmarks/large.py $(LARGE)
 
 docs: $(READY) ## the documentation as a site in site/
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
