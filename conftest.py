@@ -31,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if " at 0x" in item.nodeid:  # two workers would not agree on what the tests are called
+            raise pytest.UsageError(f"{item.nodeid}: the id of a test holds an address; give parametrize its ids")
         path = item.path.relative_to(ROOT)
         if path.is_relative_to("tests/spark") or (path.suffix == ".md" and needs_spark(item.path)):
             item.add_marker("spark")

@@ -34,6 +34,7 @@ sys.path.append(str(Path(__file__).parent))
 
 CAMPAIGNS, ADS_PER_CAMPAIGN = 100, 10
 WINDOW_MS = 10_000
+VERSIONS = ("one task", "several")
 TOPIC = "ad-events"
 FIELDS = (
     "user_id string, page_id string, ad_id string, ad_type string, event_type string, event_time string, "
@@ -268,14 +269,9 @@ def parts(*, kafka: bool, redis: bool, per_second: int) -> Iterator[tuple[SparkS
             yield spark, Kafka(spark, per_second, broker.options), store
 
 
-def go_on(store: Store) -> Any:
-    """What both versions do after the join, micro-batch by micro-batch: count, and write to the store."""
-
-    def then(left: DataFrame, right: DataFrame, batch: int) -> None:
-        for version, viewed in (("one task", left), ("several", right)):
-            store.put(version, batch, counts(viewed).collect())
-
-    return then
+def count_and_write(store: Store, version: str, viewed: DataFrame, batch: int) -> None:
+    """What a version does after the join with a micro-batch."""
+    store.put(version, batch, counts(viewed).collect())
 
 
 def run(options: argparse.Namespace) -> int:
@@ -297,6 +293,10 @@ def _run(
     bug_from = events.start_ms + int(options.bug_after * 1000) if options.bug_after else None
     seen = threading.Event()
 
+    def go_on(left: DataFrame, right: DataFrame, batch: int) -> None:
+        for version, viewed in zip(VERSIONS, (left, right), strict=True):
+            count_and_write(store, version, viewed, batch)
+
     def tell(alarm: tight.Alarm) -> None:
         print(f"micro-batch {alarm.batch}: {alarm}", flush=True)
         seen.set()
@@ -309,7 +309,7 @@ def _run(
         stuck_after_events=max(1, options.per_second // 3),  # views that come in a second and a half, of both sides
         on_alarm=tell,
         every=1.0,
-        then=go_on(store),
+        then=go_on,
         name="yahoo",
         board=options.board,
     )
@@ -325,7 +325,7 @@ def _run(
     verdict = live.verdict(ended=seen.is_set())
     print(verdict.story())
     judged = 0 if live.metrics is None else live.metrics.batch + 1  # a further one may have been stopped halfway
-    one, several = store.total("one task", judged), store.total("several", judged)
+    one, several = (store.total(version, judged) for version in VERSIONS)
     wrong = sum(one.get(key) != several.get(key) for key in one | several)
     print(f"{sum(one.values()):,} views counted by either version; {wrong} of {len(one | several)} counts differ")
     return int(verdict.fails)

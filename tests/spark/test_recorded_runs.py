@@ -107,7 +107,9 @@ def test_streams_are_the_same_exactly_if_they_have_the_same_rows_in_the_same_run
     assert 50 < same < 400
 
 
-@pytest.mark.parametrize("clause", RELATIONS["chosen"].clauses[1:] + RELATIONS["marks"].clauses[:1], ids=repr)
+@pytest.mark.parametrize(
+    "clause", RELATIONS["chosen"].clauses[1:] + RELATIONS["marks"].clauses[:1], ids=lambda clause: clause.text
+)
 def test_runs_are_the_same_however_files_are_split_and_batches_cut(clause: Any) -> None:
     rng = random.Random(7)
     upto = tight.Dependence([clause])

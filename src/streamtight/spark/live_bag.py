@@ -86,7 +86,9 @@ class Bag:
         self._columns = columns
         self._names = [f"c{place}" for place in range(len(columns.fields))]
         self._then = then
-        self._salts = [secrets.randbits(62) for _ in range(2)]  # new ones, so that no data can be made to fit them
+        # New ones, so that no data can be made to fit them; bytes, since Spark writes numbers into the code that it
+        # generates, and would compile it anew at each start.
+        self._salts = [secrets.token_bytes(8) for _ in range(2)]
 
     def both(self, left: DataFrame, right: DataFrame) -> DataFrame:
         """The rows of both streams, with their side, and the time at which their batch began."""
@@ -98,7 +100,8 @@ class Bag:
             sf.col(_quoted(column.name)).cast(column.dataType).alias(name)
             for name, column in zip(self._names, self._columns.fields, strict=True)
         ]
-        at = sf.unix_millis(sf.current_timestamp()).alias("at")  # the batch's own time, for all of its rows
+        # The batch's own time, for all of its rows; as text, since Spark would generate other code for each number.
+        at = sf.unix_millis(sf.current_timestamp()).cast("string").alias("at")
         return frame.select(sf.lit(sign).alias("side"), at, *typed)
 
     def reports(self, frame: DataFrame, batch: int, book: Book) -> dict[int, Report]:
@@ -135,7 +138,7 @@ class Bag:
     def _totals(self, frame: DataFrame) -> _Totals | None:
         ones = [sf.count_if(sf.col("side") == sign) for sign in _SIGNS]
         row: Any = frame.agg(sf.max("at"), *ones, *self._sums("side")).first()
-        return None if row[0] is None else _Totals(row[0], (row[1], row[2]), tuple(row[3:]))
+        return None if row[0] is None else _Totals(int(row[0]), (row[1], row[2]), tuple(row[3:]))
 
     def _sums(self, weight: str) -> list[Column]:
         # Nulls leave no trace in a hash: without the flags, (null, 1) would be (1, null).
