@@ -42,6 +42,7 @@ from streamtight.stream.svg import stacked
 
 MEGABYTE = 1 << 20
 ARMS = ("without", "with")
+WARM_UP = 3  # rounds that do not count: the JVM compiles
 EVERY = 5.0  # seconds between the micro-batches of the soak
 PER_SECOND = 10_000  # of the events that are read as fast as they go: only their event times depend on it
 Write = Callable[[str, DataFrame, int], None]
@@ -61,14 +62,14 @@ def throughput(events: int, batches: int, rounds: int, *, kafka: bool) -> None:
         left, right = (yahoo.views(read(), campaigns, tasks=tasks) for tasks in (1, 2))
         found: dict[tuple[str, str], list[tuple[float, float]]] = {}
         print(f"{events:,} events in {batches} micro-batches, {rounds} rounds", flush=True)
-        for number in range(rounds + 1):
+        for number in range(-WARM_UP, rounds):
             for what, write in (
                 ("joined", None),
                 ("joined, counted, written", functools.partial(yahoo.count_and_write, store)),
             ):
-                for arm in ARMS:
+                for arm in ARMS[:: 1 if number % 2 else -1]:
                     spent = _drained(arm, left, right, write, folder / f"{number}-{what[:7]}-{write is None}-{arm}")
-                    if number:  # the first round compiles
+                    if number >= 0:
                         found.setdefault((what, arm), []).append(spent)
         _told(found, events)
 
@@ -129,7 +130,7 @@ def _then(write: Write | None) -> Callable[[DataFrame, DataFrame, int], None] | 
 
 
 def _told(found: dict[tuple[str, str], list[tuple[float, float]]], events: int) -> None:
-    print(f"{'':36}{'events/s':>12}{'CPU s/million':>16}{'ratio':>9}{'ratio of CPU':>14}")
+    print(f"{'':46}{'events/s':>12}{'CPU s/million':>16}{'ratio':>9}{'ratio of CPU':>14}")
     for (what, arm), spent in found.items():
         seconds, processor = (statistics.median(one[place] for one in spent) for place in (0, 1))
         # Round by round, since the machine may be slower for a while.
@@ -137,7 +138,7 @@ def _told(found: dict[tuple[str, str], list[tuple[float, float]]], events: int) 
         ratios = [statistics.median(base[place] / mine[place] for base, mine in pairs) for place in (0, 1)]
         name = f"{what}, {arm} comparison"
         print(
-            f"{name:36}{events / seconds:12,.0f}{processor * 1e6 / events:16.2f}{ratios[0]:9.3f}{ratios[1]:14.3f}",
+            f"{name:46}{events / seconds:12,.0f}{processor * 1e6 / events:16.2f}{ratios[0]:9.3f}{ratios[1]:14.3f}",
             flush=True,
         )
 
@@ -366,9 +367,9 @@ def _scratch() -> Iterator[Path]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--events", type=int, default=4_000_000)
-    options.add_argument("--batches", type=int, default=4)
-    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--events", type=int, default=2_000_000)
+    options.add_argument("--batches", type=int, default=2)
+    options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--kafka", action="store_true", help="events from a Kafka broker")
     options.add_argument("--soak", type=float, metavar="MINUTES", help="memory, unmatched and latency over so long")
     options.add_argument("--per-second", type=int, default=2_000, help="events a second, for the soak")

@@ -111,6 +111,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
 # -- laws --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_laws_finds_a_bug_from_a_sample_and_replay_sees_it_fixed(folder: Path) -> None:
     code, told, _ = run("laws", "cli_jobs.py:latest", "--sample", "orders.csv", "--only", "order", "--runs", "4")
 

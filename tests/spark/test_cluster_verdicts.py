@@ -48,6 +48,7 @@ def asked(master: str, folder: Path, python: str, ship: str, *verbs: str) -> dic
     return found
 
 
+@pytest.mark.slow
 def test_a_module_that_executors_lack_is_told_by_its_name_and_can_be_shipped(
     running: Cluster, elsewhere: str, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[run.Place]:
 
 
 # Late rows and a wrong value in a watched query; a broken record under a formula; the same under a live comparison.
-@pytest.mark.parametrize("seed", [3, 4, 24])
+@pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4)), 24])
 def test_a_run_with_faults_is_answered_as_plain_python_says(seed: int, place: run.Place) -> None:
     row = run.one(seed, place)
 

@@ -23,6 +23,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [next((out["data"] for out in reversed(cell.outputs) if "data" in out), {}) for cell in cells]
 
 
+@pytest.mark.slow
 def test_the_verdicts_are_as_the_text_says(shown: list[dict[str, Any]]) -> None:
     told = [cell.get("text/plain", "") + cell.get("text/html", "") for cell in shown]
 
@@ -37,6 +38,7 @@ def test_the_verdicts_are_as_the_text_says(shown: list[dict[str, Any]]) -> None:
         assert words in told[number], f"cell {number} shows {told[number][:300]}"
 
 
+@pytest.mark.slow
 def test_verdicts_traces_plans_pipelines_and_machines_are_pictures(shown: list[dict[str, Any]]) -> None:
     pictures = [
         number

@@ -66,6 +66,7 @@ def cost(project: pytest.Pytester, folder: str) -> tuple[str, str, str]:
     return verdict["outcome"], verdict["scope"]["text"], verdict["method"]
 
 
+@pytest.mark.slow
 def test_a_real_failure_is_kept_tried_first_and_retired_when_the_job_is_right(project: pytest.Pytester) -> None:
     first = project.runpytest("--streamtight-report=first", "--streamtight-seed=4")
     (case,) = kept(project)

@@ -33,6 +33,7 @@ def told(part: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_stream_from_kafka_goes_on_after_a_restart_and_nothing_is_lost_or_doubled() -> None:
     found = told("restart")
     [(number, lost)] = found["lost"].items()

@@ -11,6 +11,7 @@ Rows that are equal wait in a queue: the one that came first finds its match fir
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -49,7 +50,6 @@ _HASHED = (
     *(ShortType, TimestampNTZType, TimestampType),
 )
 _LOW_HALF = 0xFFFFFFFF
-_PIECES = ("a", "b", "c", "d")
 """Four sums, each of half a hash: 128 bits, and no sum overflows below two thousand million rows."""
 
 
@@ -70,8 +70,6 @@ def _is_plain(data_type: DataType) -> bool:
 class _Totals(NamedTuple):
     """What the first pass finds out about a micro-batch."""
 
-    at: int
-    """When the batch began, in milliseconds."""
     seen: tuple[int, int]
     sums: tuple[int, ...]
     """All 0 if both sides have the same rows; else not, but for a chance of one in 2 ** 128."""
@@ -86,12 +84,23 @@ class Bag:
         self._columns = columns
         self._names = [f"c{place}" for place in range(len(columns.fields))]
         self._then = then
-        # New ones, so that no data can be made to fit them; bytes, since Spark writes numbers into the code that it
-        # generates, and would compile it anew at each start.
-        self._salts = [secrets.token_bytes(8) for _ in range(2)]
+        # The steps of the first pass. They are steps so that Spark has no common subexpressions to look for: it would
+        # name these differently at each start, and compile all of it again.
+        flags = [f"{name}_is_null" for name in self._names]  # nulls leave no trace: (null, 1) would be (1, null)
+        self._flags = [sf.isnull(name).alias(flag) for name, flag in zip(self._names, flags, strict=True)]
+        # New salts, so that no data can be made to fit them; bytes, since numbers become part of the compiled code.
+        salts = {name: sf.lit(secrets.token_bytes(8)) for name in ("one", "other")}
+        self._hashes = [sf.xxhash64(salt, *self._names, *flags).alias(name) for name, salt in salts.items()]
+        halves = [
+            half
+            for one in map(sf.col, salts)
+            for half in (one.bitwiseAND(sf.lit(_LOW_HALF)), sf.shiftrightunsigned(one, 32))
+        ]
+        sums = [sf.coalesce(sf.sum(sf.col("w") * half), sf.lit(0)) for half in (sf.lit(1), *halves)]
+        self._added_up = [sf.count("*"), *sums]
 
     def both(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        """The rows of both streams, with their side, and the time at which their batch began."""
+        """The rows of both streams, with their side."""
         one, other = (self._signed(frame, sign) for frame, sign in zip((left, right), _SIGNS, strict=True))
         return one.union(other)
 
@@ -100,9 +109,7 @@ class Bag:
             sf.col(_quoted(column.name)).cast(column.dataType).alias(name)
             for name, column in zip(self._names, self._columns.fields, strict=True)
         ]
-        # The batch's own time, for all of its rows; as text, since Spark would generate other code for each number.
-        at = sf.unix_millis(sf.current_timestamp()).cast("string").alias("at")
-        return frame.select(sf.lit(sign).alias("side"), at, *typed)
+        return frame.select(sf.lit(sign).alias("side"), *typed)
 
     def reports(self, frame: DataFrame, batch: int, book: Book) -> dict[int, Report]:
         """What there is to say of a micro-batch, as that of the only bucket; nothing if it has no rows."""
@@ -110,6 +117,8 @@ class Bag:
         return {} if report is None else {0: report}
 
     def _step(self, frame: DataFrame, batch: int, before: Report) -> Report | None:
+        # Not a column of Spark's current_timestamp(): with each value it would generate and compile the code anew.
+        at = int(time.time() * 1000)
         waits = before.unmatched != (0, 0)
         # Read once if it is read more than once; a batch whose rows agree is read once anyway.
         kept = frame.persist() if waits or self._then is not None else frame
@@ -118,12 +127,11 @@ class Bag:
                 left, right = self._sides(kept)
                 self._then(left, right, batch)
             totals = self._totals(kept)
-            if totals is None:
+            if totals.seen == (0, 0):
                 return None
-            seen = (before.seen[0] + totals.seen[0], before.seen[1] + totals.seen[1])
             if not waits and totals.seen[0] == totals.seen[1] and not any(totals.sums):
-                return Report(totals.at, seen, matched=totals.seen[0])
-            return self._counted(kept, batch, before, seen, totals, is_repeated=kept is not frame)
+                return Report(at, _seen(before, totals), matched=totals.seen[0])
+            return self._counted(kept, batch, at, before, totals, is_repeated=kept is not frame)
         finally:
             if kept is not frame:
                 kept.unpersist()
@@ -135,36 +143,30 @@ class Bag:
 
     # -- the first pass ----------------------------------------------------------------------------------------------
 
-    def _totals(self, frame: DataFrame) -> _Totals | None:
-        ones = [sf.count_if(sf.col("side") == sign) for sign in _SIGNS]
-        row: Any = frame.agg(sf.max("at"), *ones, *self._sums("side")).first()
-        return None if row[0] is None else _Totals(int(row[0]), (row[1], row[2]), tuple(row[3:]))
+    def _totals(self, frame: DataFrame) -> _Totals:
+        both, more, *sums = self._sums(frame, sf.col("side"))
+        return _Totals(((both + more) // 2, (both - more) // 2), tuple(sums))
 
-    def _sums(self, weight: str) -> list[Column]:
-        # Nulls leave no trace in a hash: without the flags, (null, 1) would be (1, null).
-        hashed = [part for name in self._names for part in (sf.col(name), sf.isnull(name))]
-        hashes = [sf.xxhash64(sf.lit(salt), *hashed) for salt in self._salts]
-        halves = [
-            half for one in hashes for half in (one.bitwiseAND(sf.lit(_LOW_HALF)), sf.shiftrightunsigned(one, 32))
-        ]
-        sums = (sf.sum(sf.col(weight) * half) for half in halves)
-        return [sf.coalesce(total, sf.lit(0)).alias(name) for total, name in zip(sums, _PIECES, strict=True)]
+    def _sums(self, frame: DataFrame, weight: Column) -> tuple[Any, ...]:
+        """The number of rows, the sum of their weights, and the sums of their hashes, as often as their weights say."""
+        flagged = frame.select(weight.cast("long").alias("w"), *self._names, *self._flags)
+        return tuple(flagged.select("w", *self._hashes).agg(*self._added_up).collect()[0])
 
     # -- row by row --------------------------------------------------------------------------------------------------
 
     def _counted(
-        self, frame: DataFrame, batch: int, before: Report, seen: tuple[int, int], totals: _Totals, *, is_repeated: bool
+        self, frame: DataFrame, batch: int, at: int, before: Report, totals: _Totals, *, is_repeated: bool
     ) -> Report:
         """Match row against row, and keep what is left over."""
         differing = self._differing(frame, self._waiting(frame, before)).persist()
         try:
             if not is_repeated:
                 self._require_same_again(differing, totals, batch)
-            queues = self._queues(differing, totals.at)
+            queues = self._queues(differing, at)
             place = self._folder.waiting_place(batch)
             queues.write.mode("overwrite").parquet(place)
             written = frame.sparkSession.read.schema(queues.schema).parquet(place)
-            return self._report(written, batch, before, seen, totals)
+            return self._report(written, batch, at, before, totals)
         finally:
             differing.unpersist()
 
@@ -201,8 +203,8 @@ class Bag:
         return groups.where((sf.col("left") != sf.col("right")) | (sf.size("old") > 0))
 
     def _require_same_again(self, differing: DataFrame, totals: _Totals, batch: int) -> None:
-        again: Any = differing.withColumn("n", sf.col("left") - sf.col("right")).agg(*self._sums("n")).first()
-        if tuple(again) != totals.sums:
+        again = self._sums(differing, sf.col("left") - sf.col("right"))
+        if again[2:] != totals.sums:
             raise JobError(
                 f"compare_live(...), micro-batch {batch}",
                 needed="jobs that give the same rows if they read the same input again",
@@ -231,7 +233,7 @@ class Bag:
             *self._names, "side", "at", sf.col("left").alias("n"), (sf.col("n") - sf.col("left")).alias("took")
         )
 
-    def _report(self, queues: DataFrame, batch: int, before: Report, seen: tuple[int, int], totals: _Totals) -> Report:
+    def _report(self, queues: DataFrame, batch: int, at: int, before: Report, totals: _Totals) -> Report:
         counts = [sf.coalesce(sf.sum(sf.when(sf.col("side") == sign, sf.col("n"))), sf.lit(0)) for sign in _SIGNS]
         since = sf.min(sf.when(sf.col("took") > 0, sf.col("at")))
         row: Any = queues.agg(*counts, since).first()
@@ -243,8 +245,8 @@ class Bag:
         ]
         self._folder.forget_waiting(but={batch, before.waiting_in})
         matched = totals.seen[0] + before.unmatched[0] - unmatched[0]
-        wait = totals.at - min(totals.at, totals.at if row[2] is None else row[2])
-        return Report(totals.at, seen, unmatched, tuple(oldest), matched, wait, waiting_in=batch)
+        wait = at - min(at, at if row[2] is None else row[2])
+        return Report(at, _seen(before, totals), unmatched, tuple(oldest), matched, wait, waiting_in=batch)
 
     def _oldest(self, queue: DataFrame, side: str) -> Sequence[Waiting]:
         mark = sf.xxhash64("at", *self._names).bitwiseAND(sf.lit((1 << 62) - 1)).alias("mark")
@@ -253,6 +255,10 @@ class Bag:
 
     def _event(self, row: Row) -> Any:
         return self._table.from_row(tuple(row)[: len(self._names)])
+
+
+def _seen(before: Report, totals: _Totals) -> tuple[int, int]:
+    return before.seen[0] + totals.seen[0], before.seen[1] + totals.seen[1]
 
 
 def _quoted(name: str) -> str:
