@@ -467,7 +467,16 @@ def test_a_counter_is_where_its_key_may_be_read() -> None:
 # -- what a person sees ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["event_windows", "fraud", "page_views", "key_counter", "outliers", "smart_home"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_windows", "page_views")),
+        "fraud",
+        "key_counter",
+        "outliers",
+        "smart_home",
+    ],
+)
 def test_each_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     load(name).main()
 

@@ -988,6 +988,7 @@ def test_what_a_worker_told_before_it_crashed_is_in_the_report(project):
     assert [verdict["claim"] for verdict in verdicts(project)] == ["before"]
 
 
+@pytest.mark.slow
 def test_workers_try_first_what_was_kept(project):
     write(project, ASKING)
     tried_with(project, 4)

@@ -136,7 +136,7 @@ def test_a_value_that_is_very_deep_is_cut():
     assert "[[[…]]]" in Page(as_page([data], "Jobs")).text
 
 
-@pytest.mark.parametrize("count", [1_000, 100_000])
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_many_rows_are_sampled_around_where_they_differ_and_the_page_says_so(count):
     n = tight.Kind("N", n=int, v=int)
     rows = [n(place, 0) for place in range(count)]

@@ -91,6 +91,7 @@ print(sorted(str(p) for p in Path.cwd().rglob("*")), file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 def test_every_process_gets_the_same_traces_and_no_folder(tmp_path):
     """Also if strings hash otherwise, and if other modules are loaded, whose constants Hypothesis would use."""
     (tmp_path / "one").mkdir()

@@ -94,6 +94,7 @@ def test_a_limit_per_batch_depends_on_the_cuts(spark):
     assert finding(verdicts, "cuts") == "BATCH_DEPENDENT"
 
 
+@pytest.mark.slow
 def test_a_partition_number_in_the_output_depends_on_the_partitions(spark):
     def where_it_ran(df):
         return df.select("key", F.spark_partition_id().alias("place"))
@@ -192,6 +193,7 @@ def number_in_a_store(folder):
 REPLAYED = tight.Schedule((((Item("a", 1),),), ((Item("b", 2),),)), restarts=(tight.Restart(after=0, replay=True),))
 
 
+@pytest.mark.slow
 def test_a_job_that_drops_what_an_outside_store_knows_loses_a_replayed_batch(spark, tmp_path):
     job = with_a_store(tmp_path, drop_what_was_seen)
 

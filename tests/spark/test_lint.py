@@ -57,7 +57,16 @@ def test_every_rule_is_found_in_the_catalogue_or_has_tests_of_its_own() -> None:
     assert {name for one in JOBS for name, _ in one.expected} == set(RULES) - elsewhere
 
 
-@pytest.mark.parametrize("name", ["landing_page", "a_handful", "one_row_for_each_user", "loaded_at"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a_handful",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("landing_page", "one_row_for_each_user", "loaded_at")
+        ),
+    ],
+)
 def test_a_finding_that_runs_show_fails_with_two_of_them(name: str) -> None:
     one = by_name[name]
 

@@ -50,15 +50,14 @@ class Compared:
         self.book = Book()
 
     def batch(self, number: int, at: int, left: Rows, right: Rows) -> Report | None:
-        frame = self.frame(at, left, right)
-        reports = self.bag.reports(frame, number, self.book)
+        reports = self.bag.reports(self.frame(left, right), number, self.book, at)
         self.book.take(number, reports, buckets=1, now=at, limits=Limits())
         return reports.get(0)
 
-    def frame(self, at: int, left: Rows, right: Rows) -> DataFrame:
-        rows = [(1, at, *row) for row in left] + [(-1, at, *row) for row in right]
+    def frame(self, left: Rows, right: Rows) -> DataFrame:
+        rows = [(1, *row) for row in left] + [(-1, *row) for row in right]
         names = ", ".join(f"c{n} {c.dataType.simpleString()}" for n, c in enumerate(self._columns.fields))
-        return self._spark.createDataFrame(rows, f"side int, at long, {names}").repartition(3)
+        return self._spark.createDataFrame(rows, f"side int, {names}").repartition(3)
 
 
 class Queues:

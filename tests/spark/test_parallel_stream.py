@@ -127,7 +127,8 @@ def random_streams(seed: int) -> tuple[list[Any], list[Any]]:
     return [e for e in events if e.kind is Add], [e for e in events if e.kind is Read]
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
 def test_any_batches_with_stops_between_give_the_sequential_outputs(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:

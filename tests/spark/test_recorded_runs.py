@@ -203,9 +203,8 @@ def swapped(rows: Sequence[tight.Event], upto: tight.Dependence) -> list[tight.E
     raise AssertionError("no such rows")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "marks" else pytest.mark.slow) for name in RELATIONS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(RELATIONS))
 def test_tiny_splits_and_batches_give_the_answer_of_traces(spark: SparkSession, tmp_path: Path, name: str) -> None:
     upto, rng = RELATIONS[name], random.Random(name)
     rows = some_rows(rng, 24)

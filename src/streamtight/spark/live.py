@@ -52,6 +52,9 @@ from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 BUCKETS_PER_TASK = 4
 """More buckets than tasks spread the keys evenly, and a bucket that is refuted takes fewer keys with it."""
 
+ReportsOf = Callable[[DataFrame, int, Book], dict[int, Report]]
+"""What there is to say of a micro-batch, bucket by bucket."""
+
 _NEEDED_PACKAGES = {"pyarrow": "pyarrow", "pandas": "'pandas<3'", "google.protobuf": "protobuf"}
 _TASKS_CONF = "spark.sql.shuffle.partitions"
 _CONFS = {
@@ -125,6 +128,7 @@ def compare_live(
     require_shared(spark, "compare_live(checkpoint=...)", checkpoint)
     folder = Folder(spark, os.fspath(checkpoint), table.kinds)
     parts = _parts(spark, folder, split, _about(upto, equal, columns, split), buckets, tasks)
+    reports_of: ReportsOf
     if split.is_counted:
         bag = Bag(folder, table, columns, then)
         frame, reports_of = bag.both(left, right), bag.reports
@@ -168,7 +172,7 @@ class LiveComparison:
         buckets: int,
         limits: Limits,
         on_alarm: Callable[[Alarm], None] | None,
-        reports_of: Callable[[DataFrame, int, Book], dict[int, Report]],
+        reports_of: ReportsOf,
     ) -> None:
         self.way = way
         self._reports_of = reports_of

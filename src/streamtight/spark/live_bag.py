@@ -111,14 +111,17 @@ class Bag:
         ]
         return frame.select(sf.lit(sign).alias("side"), *typed)
 
-    def reports(self, frame: DataFrame, batch: int, book: Book) -> dict[int, Report]:
-        """What there is to say of a micro-batch, as that of the only bucket; nothing if it has no rows."""
-        report = self._step(frame, batch, book.before_batch(batch, 0) or Report(0, (0, 0)))
+    def reports(self, frame: DataFrame, batch: int, book: Book, at: int | None = None) -> dict[int, Report]:
+        """What there is to say of a micro-batch, as that of the only bucket; nothing if it has no rows.
+
+        at   when it began, in milliseconds: now. It is not a column of Spark's current_timestamp(), since Spark would
+             generate and compile its code anew for each value
+        """
+        at = int(time.time() * 1000) if at is None else at
+        report = self._step(frame, batch, at, book.before_batch(batch, 0) or Report(0, (0, 0)))
         return {} if report is None else {0: report}
 
-    def _step(self, frame: DataFrame, batch: int, before: Report) -> Report | None:
-        # Not a column of Spark's current_timestamp(): with each value it would generate and compile the code anew.
-        at = int(time.time() * 1000)
+    def _step(self, frame: DataFrame, batch: int, at: int, before: Report) -> Report | None:
         waits = before.unmatched != (0, 0)
         # Read once if it is read more than once; a batch whose rows agree is read once anyway.
         kept = frame.persist() if waits or self._then is not None else frame
