@@ -206,7 +206,7 @@ class InMemory:
         return {
             (campaign, window): sum(count for batch, count in of.items() if batch < batches)
             for (kept_version, campaign, window), of in self._kept.items()
-            if kept_version == version
+            if kept_version == version and min(of) < batches
         }
 
 
@@ -237,7 +237,9 @@ class InRedis:
         for key in self._server.scan_iter(f"views:{version}:*", count=1000):
             _, _, campaign, window = key.split(":")
             of = self._server.hgetall(key)
-            found[campaign, int(window)] = sum(int(count) for batch, count in of.items() if int(batch) < batches)
+            counted = [int(count) for batch, count in of.items() if int(batch) < batches]
+            if counted:
+                found[campaign, int(window)] = sum(counted)
         return found
 
 

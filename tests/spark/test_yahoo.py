@@ -67,6 +67,7 @@ def test_a_micro_batch_that_is_written_twice_counts_once(kind: str) -> None:
     def write(store: Any) -> None:
         for batch, views in ((0, 3), (0, 3), (1, 4), (2, 100)):
             store.put("one task", batch, [{"campaign_id": "c", "window": 0, "views": views}])
+        store.put("one task", 2, [{"campaign_id": "c", "window": 10_000, "views": 1}])
         assert store.total("one task", 2) == {("c", 0): 7}
         assert store.total("several", 2) == {}
         assert sorted(store.campaigns()) == sorted(yahoo.ads())
