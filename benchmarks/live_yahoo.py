@@ -68,7 +68,7 @@ def throughput(events: int, batches: int, rounds: int, *, kafka: bool) -> None:
                 ("joined, counted, written", functools.partial(yahoo.count_and_write, store)),
             ):
                 for arm in ARMS[:: 1 if number % 2 else -1]:
-                    spent = _drained(arm, left, right, write, folder / f"{number}-{what[:7]}-{write is None}-{arm}")
+                    spent = _drained(arm, left, right, write, folder / f"{number} {what} {arm}")
                     if number >= 0:
                         found.setdefault((what, arm), []).append(spent)
         _told(found, events)

@@ -103,7 +103,6 @@ def checked(seed: int, runs: int = 4) -> str | None:
     return None
 
 
-@pytest.mark.slow
 def test_a_model_does_at_every_push_what_the_pipeline_does():
     wrong = {seed: found for seed in range(300) if (found := checked(seed))}
 

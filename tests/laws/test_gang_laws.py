@@ -65,7 +65,6 @@ def test_theorem_4_13_a_gang_gives_what_the_sequential_program_gives(case: Case,
     assert case.program.same_state(last, state)
 
 
-@pytest.mark.slow
 @some
 @given(cases(), seeds, st.integers(1, 3))
 def test_a_lost_task_costs_time_and_no_result(case: Case, seed: int, lost: int) -> None:

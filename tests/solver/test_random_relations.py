@@ -26,7 +26,6 @@ def is_proved(seed: str, depth: int) -> bool:
     return True
 
 
-@pytest.mark.slow
 def test_what_is_proved_is_never_contradicted_by_a_run():
     proved = sum(is_proved(f"quick/{number}", 3) for number in range(50))
 

@@ -1,4 +1,4 @@
-"""Three of the fault runs; `make faults` does all of them."""
+"""Some of the fault runs, two of them in `make slow`; `make faults` does all of them."""
 
 from __future__ import annotations
 

@@ -127,8 +127,7 @@ def random_streams(seed: int) -> tuple[list[Any], list[Any]]:
     return [e for e in events if e.kind is Add], [e for e in events if e.kind is Read]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_batches_with_stops_between_give_the_sequential_outputs(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:

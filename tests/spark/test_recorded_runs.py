@@ -203,8 +203,9 @@ def swapped(rows: Sequence[tight.Event], upto: tight.Dependence) -> list[tight.E
     raise AssertionError("no such rows")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(RELATIONS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "marks" else pytest.mark.slow) for name in RELATIONS]
+)
 def test_tiny_splits_and_batches_give_the_answer_of_traces(spark: SparkSession, tmp_path: Path, name: str) -> None:
     upto, rng = RELATIONS[name], random.Random(name)
     rows = some_rows(rng, 24)
@@ -236,7 +237,7 @@ ROUNDINGS: dict[str, tuple[tight.Equality, Callable[[float], float]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in ROUNDINGS])
+@pytest.mark.parametrize("name", ["places", pytest.param("buckets", marks=pytest.mark.slow)])
 def test_rounded_floats_are_counted_too(spark: SparkSession, tmp_path: Path, name: str) -> None:
     equal, moved = ROUNDINGS[name]
     rng, upto = random.Random(name), tight.same("k")

@@ -63,7 +63,7 @@ _CONFS = {
     ),
     # Each batch writes what it changed, not all of the state.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # A micro-batch that is kept is soon forgotten; to compress it takes six times as long as to keep it.
+    # A micro-batch that is kept is soon forgotten; to compress it takes three times as long as to keep it.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
 

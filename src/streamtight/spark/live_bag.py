@@ -50,7 +50,6 @@ _HASHED = (
     *(ShortType, TimestampNTZType, TimestampType),
 )
 _LOW_HALF = 0xFFFFFFFF
-"""Four sums, each of half a hash: 128 bits, and no sum overflows below two thousand million rows."""
 
 
 def can_be_counted(columns: StructType) -> bool:
@@ -91,6 +90,7 @@ class Bag:
         # New salts, so that no data can be made to fit them; bytes, since numbers become part of the compiled code.
         salts = {name: sf.lit(secrets.token_bytes(8)) for name in ("one", "other")}
         self._hashes = [sf.xxhash64(salt, *self._names, *flags).alias(name) for name, salt in salts.items()]
+        # Four sums, each of half a hash: 128 bits, and none overflows below two thousand million rows.
         halves = [
             half
             for one in map(sf.col, salts)

@@ -246,7 +246,6 @@ def formulas(draw, depth=2):
     )
 
 
-@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(formulas())
 def test_every_stream_of_a_random_formula_satisfies_it_by_the_definition(formula):
