@@ -175,7 +175,9 @@ def soak(minutes: float, per_second: int, place: Path | None) -> None:
 class _Written:
     """What the versions wrote: how long its events had waited for that, and for the comparison's word."""
 
-    def __init__(self) -> None:
+    def __init__(self, checkpoint: Path, start: int) -> None:
+        """start   the time of the first event, in milliseconds, as the events say"""
+        self._checkpoint, self._start = checkpoint, start
         self._new: list[tuple[float, float, int]] = []
         self._times: dict[int, tuple[int, int]] = {}
 
@@ -184,9 +186,16 @@ class _Written:
         rows = yahoo.counts(viewed).collect()
         if rows:
             now = time.time() * 1000
-            first, last = min(row["first"] for row in rows), max(row["last"] for row in rows)
+            late = self._began(version) - self._start
+            first, last = min(row["first"] for row in rows) + late, max(row["last"] for row in rows) + late
             self._new.append(((now - first) / 1000, (now - last) / 1000, sum(row["views"] for row in rows)))
             self._times[batch] = (first, last)
+
+    def _began(self, version: str) -> int:
+        """When Spark began to make events, in milliseconds: a query needs time to start, which is not their latency."""
+        own = self._checkpoint / version
+        notes = (own if own.is_dir() else self._checkpoint).rglob("sources/0/0")
+        return int(next(notes).read_text().split()[-1])
 
     def new(self) -> dict[str, Any]:
         """Seconds of the oldest and the newest event of each write since the last time; and the views of them."""
@@ -213,15 +222,16 @@ def arm_of_soak(arm: str, minutes: float, per_second: int, into: Path) -> None:
             return yahoo.as_json(source.load(), start_ms=start, per_second=per_second)
 
         left, right = (yahoo.views(read(), campaigns, tasks=tasks) for tasks in (1, 2))
-        written, live = _Written(), None
+        checkpoint, live = folder / "checkpoint", None
+        written = _Written(checkpoint, start)
         if arm == "with":
             live = tight.compare_live(
-                left, right, upto=tight.unordered, checkpoint=folder / "checkpoint", then=_then(written), every=EVERY,
+                left, right, upto=tight.unordered, checkpoint=checkpoint, then=_then(written), every=EVERY,
                 stuck_after_seconds=60.0,
             )  # fmt: skip
             queries = [live.query]
         else:
-            queries = _alone(left, right, written, folder / "checkpoint", processingTime=f"{EVERY} seconds")
+            queries = _alone(left, right, written, checkpoint, processingTime=f"{EVERY} seconds")
         with (into / f"{arm}.jsonl").open("w") as out:
             _sample(spark, queries, live, written, out, minutes)
         for query in queries:
@@ -318,6 +328,8 @@ def _slope(samples: Sequence[dict[str, Any]], name: str) -> float:
 
 
 def _chart(samples: dict[str, list[dict[str, Any]]], per_second: int) -> str:
+    # Without the first minute, in which Spark starts and compiles: it would make all the others flat.
+    samples = {arm: [sample for sample in some if sample["at"] > 60] for arm, some in samples.items()}
     grid = [sample["at"] for sample in samples["with"]]
     over_time = chart(
         grid,
@@ -329,7 +341,7 @@ def _chart(samples: dict[str, list[dict[str, Any]]], per_second: int) -> str:
         label=f"{per_second:,} events a second: memory, unmatched rows and seconds a micro-batch over time",
     )
     latencies = {arm: sorted(_latencies(samples[arm], "result")) for arm in ARMS}
-    latencies["with, until judged"] = sorted(_latencies(samples["with"], "judged"))
+    latencies["judged"] = sorted(_latencies(samples["with"], "judged"))
     most = max(_quantile(each, 0.999) for each in latencies.values())
     steps = [most * step / 200 for step in range(201)]
     slower = {
@@ -337,7 +349,7 @@ def _chart(samples: dict[str, list[dict[str, Any]]], per_second: int) -> str:
     }
     by_latency = chart(
         steps,
-        [Panel("share of events that took longer, from event to result, than so many seconds", slower)],
+        [Panel("share of events that took longer, from event to result or verdict, than so many seconds", slower)],
         label="latency of events, with and without the comparison",
     )
     return stacked(over_time, by_latency)

@@ -44,6 +44,14 @@ def test_a_long_line_keeps_its_peak():
 
 
 @pytest.mark.parametrize(
+    ("most", "shown"),
+    [(0.125, "0.125"), (999.4, "999"), (999.8, "1,000"), (1_415.0, "1,415"), (25e3, "25 k"), (3e9, "3 G")],
+)
+def test_numbers_are_written_as_people_do(most: float, shown: str):
+    assert shown in texts(chart([0.0, 1.0], [Panel("rows", {"a": [0.0, most]})], label="x"))
+
+
+@pytest.mark.parametrize(
     ("seconds", "values"),
     [
         ([], []),

@@ -27,9 +27,9 @@ def is_proved(seed: str, depth: int) -> bool:
 
 
 def test_what_is_proved_is_never_contradicted_by_a_run():
-    proved = sum(is_proved(f"quick/{number}", 3) for number in range(50))
+    proved = sum(is_proved(f"quick/{number}", 3) for number in range(25))
 
-    assert proved >= 6, "too few for a test"
+    assert proved >= 3, "too few for a test"
 
 
 @pytest.mark.slow

@@ -54,6 +54,7 @@ def test_a_job_that_remembers_keeps_it_and_cases_share_a_query(spark):
     assert verdict.cost["cases"] == 12
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_answer(spark):
     first, second = (tight.check(stateless, stays_banned, on=users, runs=5, seed=4) for _ in range(2))
 
@@ -136,6 +137,7 @@ def test_rows_that_differ_are_shown_side_by_side(spark):
     assert "* -      id=3" in verdict.counterexample.explanation
 
 
+@pytest.mark.slow
 def test_the_replay_can_be_pasted(spark):
     replay = tight.check(stateless, stays_banned, on=users, runs=5).counterexample.replay
 

@@ -267,6 +267,7 @@ def read_until(terminal: int, wanted: str) -> str:
     return shown.decode(errors="replace")
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_spark_and_tells_what_is_known(folder: Path) -> None:
     arguments = ["laws", "cli_jobs.py:paid", *ORDERS, "--runs", "100000", "--only", "cuts"]
     terminal, its_end = pty.openpty()
@@ -312,6 +313,7 @@ def test_without_java_there_is_a_hint(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_told(folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

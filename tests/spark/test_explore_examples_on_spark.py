@@ -31,6 +31,7 @@ def test_a_counterexample_that_spark_does_not_confirm_is_undecided(spark: SparkS
 
 
 @pytest.mark.parametrize(("job", "closed"), [("sessions", {"ann", "bob"}), ("forgetful", {"bob"})])
+@pytest.mark.slow
 def test_a_session_of_two_visits_is_closed_unless_the_timer_is_forgotten(spark: SparkSession, job: str, closed: set):
     example = load_example("session_close")
     visit = tight.Kind("TimedVisit", user=str, page=str, at=datetime)

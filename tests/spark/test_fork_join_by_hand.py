@@ -57,6 +57,7 @@ def differences(
 
 
 @each_job
+@pytest.mark.slow
 def test_by_hand_gives_what_the_program_gives(
     spark: SparkSession, module: ModuleType, program: tight.ForkJoin, job: Job, tmp_path: Path
 ) -> None:

@@ -54,8 +54,11 @@ def application(name: str, folder: Path, *, fast: int, workers: int) -> Applicat
 
 @pytest.fixture(
     scope="module",
-    params=[(name, workers) for name in PROGRAMS for workers in (1, 2)],
-    ids=lambda param: f"{param[0]}-{param[1]}",
+    params=[
+        pytest.param((name, workers), id=f"{name}-{workers}", marks=[pytest.mark.slow] if workers == 1 else [])
+        for name in PROGRAMS
+        for workers in (1, 2)
+    ],
 )
 def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Application:
     name, workers = request.param

@@ -142,9 +142,9 @@ def _all_columns(row: tight.Event) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("graph", "lanes", "buckets", "batches"),
     [
-        (sorted_steps, 1, 2, 3),
+        pytest.param(sorted_steps, 1, 2, 3, marks=pytest.mark.slow),
         (sorted_steps, 2, 3, 2),
-        (two_keys, 2, 2, 3),
+        pytest.param(two_keys, 2, 2, 3, marks=pytest.mark.slow),
         (split_and_merged, 1, 2, 2),
         (stateless, 2, 2, 2),
     ],

@@ -98,6 +98,7 @@ def test_a_clean_script_ends_with_0(folder: Path) -> None:
     assert run("clean.py") == (0, "")
 
 
+@pytest.mark.slow
 def test_a_function_that_is_shown_ends_with_1(folder: Path) -> None:
     code, told = run("job.py:latest", "--input", "table[k: int, v: int]", "--confirm", "--format", "json")
 

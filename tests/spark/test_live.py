@@ -178,6 +178,7 @@ def test_a_lost_row_raises_the_alarm_by_events_and_by_seconds(streams: Streams) 
     assert "of the right has not come on the left for" in again.alarms[1].explanation
 
 
+@pytest.mark.slow
 def test_a_relation_without_a_key_runs_in_one_task_and_says_so(streams: Streams) -> None:
     streams.put(left=[(1, 0), (2, 0)], right=[(1, 0), (2, 0)])
 
@@ -301,6 +302,7 @@ def test_equal_numbers_go_to_the_same_bucket(spark: SparkSession) -> None:
 # -- what goes wrong -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_wrong_question_that_only_the_rows_show_is_raised_as_it_is(streams: Streams) -> None:
     streams.put(left=[(1, 0), (1, 1)])
 
@@ -396,6 +398,7 @@ def test_a_comparison_stops_in_the_middle_of_a_batch_without_a_complaint(streams
     assert live.verdict().reason == "vacuous: no row has come"
 
 
+@pytest.mark.slow
 def test_what_an_alarm_function_raises_is_raised_when_the_comparison_stops(streams: Streams) -> None:
     def broken(alarm: Alarm) -> None:
         raise ValueError("no mail server")

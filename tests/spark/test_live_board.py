@@ -88,6 +88,7 @@ def test_a_live_comparison_is_on_its_board_and_goes_on_there_after_a_restart(spa
     assert seen(board, lambda one: one.ended is not None).alarm_counts == {"DIVERGED": 1}
 
 
+@pytest.mark.slow
 def test_a_board_that_cannot_be_written_stops_nothing_and_is_told_once(spark, tmp_path, caplog):
     left, right = Side(spark, tmp_path / "left"), Side(spark, tmp_path / "right")
     for side in (left, right):

@@ -219,6 +219,7 @@ def test_outputs_may_go_to_a_folder(spark: SparkSession, tmp_path: Path) -> None
     assert Counter(Sum(*row) for row in rows) == expected(adds, reads)
 
 
+@pytest.mark.slow
 def test_a_stream_that_others_wait_for_is_named(spark: SparkSession, tmp_path: Path) -> None:
     streams = Streams(spark, tmp_path)
     streams.put("adds", [Add(time, 1, 1) for time in range(50)])
@@ -241,6 +242,7 @@ def test_a_stream_that_goes_back_in_time_is_an_error(spark: SparkSession, tmp_pa
         query.processAllAvailable()
 
 
+@pytest.mark.slow
 def test_what_the_program_raises_is_told(spark: SparkSession, tmp_path: Path) -> None:
     streams = Streams(spark, tmp_path)
     query = streams.start()
@@ -311,6 +313,7 @@ def test_a_frame_that_is_no_stream_is_refused(spark: SparkSession, tmp_path: Pat
         streams._parallel.start({"adds": frame, "reads": frame}, checkpoint=str(tmp_path), output="x")
 
 
+@pytest.mark.slow
 def test_a_parallel_stream_tells_on_its_board_what_waits(spark: SparkSession, tmp_path: Path) -> None:
     streams = Streams(spark, tmp_path)
     streams.put("adds", [Add(1, 1, 5), Add(2, 1, 6)])

@@ -244,6 +244,7 @@ def test_files_that_are_not_sorted_are_refused(windows: Any, tmp_path: Path) -> 
         windows.on_spark(files)
 
 
+@pytest.mark.slow
 def test_a_tag_that_nobody_handles_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     pings = [tight.InputStream("pings", tight.tags(Ping, who={"a", "b"})), tight.InputStream("asks", Ask)]
     parallel = tight.parallelize(LastSeen(), pings, workers=2, cases=20)
@@ -315,6 +316,7 @@ class BadFork(Windows):
         return total, 0
 
 
+@pytest.mark.slow
 def test_what_a_fork_raises_on_the_driver_is_told_at_once_and_leaves_no_outputs(
     spark: SparkSession, windows: Any, tmp_path: Path
 ) -> None:
@@ -371,6 +373,7 @@ def windows_frame() -> Any:
     return tight.session().createDataFrame([(1, 2)], "time long, value long")
 
 
+@pytest.mark.slow
 def test_more_leaves_than_slots_are_refused(spark: SparkSession, windows: Any) -> None:
     many = tight.parallelize(Windows(), [VALUE_STREAM, BARRIER_STREAM], workers=64, cases=20)
     frames = {

@@ -163,6 +163,7 @@ def test_a_window_of_three_goes_on_over_micro_batches_and_without_a_key_all_rows
     assert found == [(3, 3 + 2**60), (4, 2**60 - 2), (5, 2**60 + 1)]
 
 
+@pytest.mark.slow
 def test_two_inputs_wait_for_each_other_and_null_is_no_event(
     spark: SparkSession, stream: Callable[[str], Stream]
 ) -> None:
@@ -180,6 +181,7 @@ def test_two_inputs_wait_for_each_other_and_null_is_no_event(
     assert alike(found, rows_of(ask(spark.createDataFrame(whole, schema))))
 
 
+@pytest.mark.slow
 def test_values_of_all_types_come_out_of_streams_and_frames_as_they_went_in(
     spark: SparkSession, stream: Callable[[str], Stream]
 ) -> None:

@@ -59,6 +59,7 @@ def test_what_differs_is_seen_on_spark_and_can_be_pasted(capsys: pytest.CaptureF
     assert capsys.readouterr().out == "[]\n[Row(k=0, v=None)]\n"
 
 
+@pytest.mark.slow
 def test_dates_and_decimals_can_be_pasted(capsys: pytest.CaptureFixture[str]):
     def early(t: DataFrame) -> DataFrame:
         return t.where("d < '2024-01-01' AND c > 1.5")
@@ -72,6 +73,7 @@ def test_dates_and_decimals_can_be_pasted(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out.startswith("[]\n[Row(d=datetime.date(2024, 1, 1), c=Decimal(")
 
 
+@pytest.mark.slow
 def test_sql_finds_the_tables_by_the_parameters_of_the_first_program(spark: SparkSession):
     def in_sql(orders: DataFrame, users: DataFrame) -> DataFrame:
         return spark.sql("SELECT users.k, v FROM orders JOIN users ON orders.k = users.k WHERE v > 10")
@@ -342,6 +344,7 @@ def test_a_condition_that_no_row_satisfies_proves_nothing():
     assert ask(lambda t: t.where("k > 0"), lambda t: t, rare).holds
 
 
+@pytest.mark.slow
 def test_a_lambda_can_be_pasted_under_the_name_program(capsys: pytest.CaptureFixture[str]):
     def first(t: DataFrame) -> DataFrame:
         return t.limit(1)

@@ -208,7 +208,7 @@ def swapped(rows: Sequence[tight.Event], upto: tight.Dependence) -> list[tight.E
 )
 def test_tiny_splits_and_batches_give_the_answer_of_traces(spark: SparkSession, tmp_path: Path, name: str) -> None:
     upto, rng = RELATIONS[name], random.Random(name)
-    rows = some_rows(rng, 24)
+    rows = some_rows(rng, 16)
     other = another_order(rng, rows, upto, 200)
     wrong = [*other[:-2], Row(7, 0.5, 0), other[-1]]
     a, b = write(tmp_path / "a", rng, rows), write(tmp_path / "b", rng, other)
@@ -219,7 +219,7 @@ def test_tiny_splits_and_batches_give_the_answer_of_traces(spark: SparkSession, 
         holds, order, row = (compare_recorded(recorded(a, kind=Row), recorded(x), upto=upto) for x in (b, c, d))
 
     assert holds.holds, holds
-    assert holds.scope == tight.Scope.observed(48)
+    assert holds.scope == tight.Scope.observed(32)
     assert order.counterexample is not None
     assert order.counterexample.finding == "ORDER_LOST"
     first, second = order.counterexample.expected or ()

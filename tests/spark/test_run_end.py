@@ -87,6 +87,7 @@ def test_spark_closes_what_it_can_in_a_batch_without_input() -> None:
     assert (run.steps[2].batch, run.steps[2].input) == (2, ((),))
 
 
+@pytest.mark.slow
 def test_the_idle_batch_comes_every_time() -> None:
     question = schedule([("a", 1)], [("a", 21)], [("a", 41)])
 
@@ -249,6 +250,7 @@ def test_a_flush_makes_no_row_up() -> None:
     assert max(event.start for event in run.events) == at(40)
 
 
+@pytest.mark.slow
 def test_a_flush_closes_windows_of_windows() -> None:
     def twice(rows: DataFrame) -> DataFrame:
         first = rows.withWatermark("t", "5 seconds").groupBy(F.window("t", "10 seconds"), "k").count()
@@ -261,6 +263,7 @@ def test_a_flush_closes_windows_of_windows() -> None:
     assert run.open_rows == 0
 
 
+@pytest.mark.slow
 def test_a_flush_closes_sessions() -> None:
     def sessions(rows: DataFrame) -> DataFrame:
         kept = rows.withWatermark("t", "5 seconds").groupBy(F.session_window("t", "10 seconds"), "k").count()
@@ -306,6 +309,7 @@ def test_a_flush_gives_the_rows_that_found_no_partner() -> None:
     assert run.open_rows == 0
 
 
+@pytest.mark.slow
 def test_an_error_in_the_flush_names_its_batch() -> None:
     def picky(rows: DataFrame) -> DataFrame:
         def check(k):
@@ -321,6 +325,7 @@ def test_an_error_in_the_flush_names_its_batch() -> None:
     assert caught.value.batch == 3  # after the idle batch, which has the number 2
 
 
+@pytest.mark.slow
 def test_a_job_with_timeouts_by_the_clock_ends_after_a_few_idle_batches() -> None:
     """Spark wants another micro-batch for ever, since time goes on without rows."""
 

@@ -96,6 +96,7 @@ def test_elements_are_rows_by_name_by_place_and_unpacked() -> None:
     assert event.value == ("a", 1, "a", 1, "a", "Row")
 
 
+@pytest.mark.slow
 def test_elements_are_what_the_rdd_of_a_frame_has(spark: SparkSession) -> None:
     kind = Kind("Deep", p=Point | None, ps=tuple[Point, ...], by=dict[str, Point | None], t=datetime, b=bytes)
     event = kind(Point(1, 2), (Point(3, 4),), {"a": Point(5, 6), "b": None}, datetime(2024, 1, 2, 3), b"x")

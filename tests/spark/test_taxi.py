@@ -48,6 +48,7 @@ def test_the_job_that_spreads_rows_loses_the_order_of_a_taxi(taxi: ModuleType) -
     assert found.failing_reruns == found.reruns == 3
 
 
+@pytest.mark.slow
 def test_the_job_that_keeps_rows_together_keeps_the_order(taxi: ModuleType) -> None:
     verdict = compared(taxi, "keeps_order", 20)
 

@@ -238,6 +238,7 @@ def test_a_stream_that_is_stopped_and_goes_on_gives_what_the_whole_gives(
     assert alike(found, expected)
 
 
+@pytest.mark.slow
 def test_without_a_key_a_stream_is_one(files: Callable[[str], Files]) -> None:
     found = files(V).put([(1, 5)], [(2, 7)]).run(lambda frame: watch(total(cur.v), frame, order_by="t"))
 
@@ -322,6 +323,7 @@ def test_wait_puts_rows_in_order_and_a_key_is_forgotten_after_its_time(files: Ca
     assert ("b", 0, None, "late") in told
 
 
+@pytest.mark.slow
 def test_a_key_without_rows_is_forgotten_by_the_clock(files: Callable[[str], Files]) -> None:
     found: list[Any] = []
     stream = files(KV).put([("a", 1, 5)])

@@ -62,6 +62,7 @@ def test_changes_are_the_rows_at_which_the_answer_is_another(spark: SparkSession
     ]
 
 
+@pytest.mark.slow
 def test_the_progress_of_a_job_is_watched(spark: SparkSession, tmp_path: Path):
     example = load_example("job_progress")
 

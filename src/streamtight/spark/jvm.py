@@ -45,7 +45,7 @@ from streamtight.spark.engine import (
     uncommit,
 )
 from streamtight.spark.failure import job_error, time_limit_error
-from streamtight.spark.session import fast_folder, is_local
+from streamtight.spark.session import fast_folder, is_local, java_class
 from streamtight.spark.ship import require_shared, shipped
 
 JVM_ERRORS = (Py4JJavaError, PySparkException)  # PySpark translates some of what the JVM throws, not all
@@ -75,7 +75,6 @@ class JvmEngine:
 
     def __init__(self, spark: SparkSession, *, shuffle_partitions: int) -> None:
         self._spark = spark
-        self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
         self._confs = {**EXACT, "spark.sql.shuffle.partitions": str(shuffle_partitions)}
         shipped(spark)
@@ -108,7 +107,7 @@ class JvmEngine:
                 if piece.flushes:
                     flush_watermark(folder)
                 driver = self._driver(rows, schemas)
-                frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
+                frames = self._opened(driver, schemas, len(feeds))
                 with importable(self._spark):
                     output = build(frames)
                 driver.feed(piece.given_at_start, piece.last + 1, piece.batches + MOST_IDLE)
@@ -129,17 +128,16 @@ class JvmEngine:
         feeds = [Feed(struct, [[[]]]) for struct in structs]
         schemas = self._schemas(feeds)
         driver = self._driver(_pickled(feeds), schemas)
-        frames = [DataFrame(frame, self._spark) for frame in driver.open(self._session, schemas)]
+        frames = self._opened(driver, schemas, len(feeds))
         with importable(self._spark):
             return frames, build(frames)
 
     @staticmethod
     def refused_modes(frame: DataFrame) -> dict[str, str]:
         """The output modes in which Spark would not start a streaming DataFrame, each with its words for that."""
-        jvm: Any = frame.sparkSession._jvm
-        plan = frame._jdf.queryExecution().analyzed()
-        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-        modes = jvm.org.apache.spark.sql.streaming.OutputMode
+        spark, plan = frame.sparkSession, frame._jdf.queryExecution().analyzed()
+        checker = java_class(spark, "org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker")
+        modes = java_class(spark, "org.apache.spark.sql.streaming.OutputMode")
         refused = {}
         for name, mode in (("append", modes.Append), ("update", modes.Update), ("complete", modes.Complete)):
             try:
@@ -163,8 +161,8 @@ class JvmEngine:
             driver = self._driver(_pickled(feeds), schemas)
             context = self._spark.sparkContext._jsc
             frames = [
-                DataFrame(driver.frame(self._session, context, place, schema), self._spark)
-                for place, schema in enumerate(schemas)
+                DataFrame(driver.frame(self._session, context, place, schemas[place]), self._spark)
+                for place in range(len(feeds))
             ]
             with interrupted_after(self._spark, limit):
                 with importable(self._spark):
@@ -231,8 +229,14 @@ class JvmEngine:
         driver.load(bytearray(rows), schemas)
         return driver
 
+    def _opened(self, driver: Any, schemas: Any, count: int) -> list[DataFrame]:
+        """The streams that the driver feeds."""
+        # By their places: to find the end of a list of Java, Py4J lets an exception be raised, which costs 40 ms.
+        opened = driver.open(self._session, schemas)
+        return [DataFrame(opened[place], self._spark) for place in range(count)]
+
     def _schemas(self, feeds: Sequence[Feed]) -> Any:
-        schemas = self._jvm.java.util.ArrayList()
+        schemas = java_class(self._spark, "java.util.ArrayList")()
         for feed in feeds:
             schemas.add(self._session.parseDataType(feed.struct.json()))
         return schemas
@@ -257,7 +261,7 @@ class JvmEngine:
             return {}
         for name in _FILE_MANAGERS:
             with contextlib.suppress(Py4JJavaError):
-                self._jvm.java.lang.Class.forName(name)
+                java_class(self._spark, "java.lang.Class").forName(name)
                 return {"spark.sql.streaming.checkpointFileManagerClass": name}
         return {}
 
@@ -298,10 +302,9 @@ def _load_classes(spark: SparkSession) -> Any:
     application = str(spark.sparkContext.applicationId)
     if application not in _LOADED:
         jar = _jar(_compiled(spark))
-        jvm: Any = spark._jvm
-        loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+        loader = java_class(spark, "org.apache.spark.util.Utils").getContextOrSparkClassLoader()
         try:
-            loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+            loader.addURL(java_class(spark, "java.io.File")(str(jar)).toURI().toURL())
         except Py4JError as error:
             raise UnsupportedError(
                 "preparing Spark for exact micro-batches",
@@ -320,9 +323,8 @@ def _load_classes(spark: SparkSession) -> Any:
 
 
 def _compiled(spark: SparkSession) -> dict[str, bytes]:
-    jvm: Any = spark._jvm
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
+    compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
+    compiler.setParentClassLoader(java_class(spark, "org.apache.spark.util.Utils").getContextOrSparkClassLoader())
     compiler.setTargetVersion(8)
     try:
         compiler.cook(_one_unit([path.read_text() for path in sorted(_SOURCES.glob("*.java"))]))

@@ -23,6 +23,7 @@ from streamtight.errors import TraceError
 from streamtight.method.compare.matcher import SIDES, Difference, Place
 from streamtight.spark.checkpoint_text import VERSION, read_kept, refused
 from streamtight.spark.live_bucket import Finding, Report, Waiting
+from streamtight.spark.session import java_class
 from streamtight.stream.clean import cleaned
 from streamtight.stream.event import Event, Kind
 from streamtight.stream.records import record_data, record_from
@@ -308,7 +309,7 @@ class Folder:
         """kinds   of the events that the book is about"""
         self.path = path
         self.spark_location = f"{path.rstrip('/')}/spark"
-        self._jvm: Any = spark._jvm
+        self._java_path = java_class(spark, "org.apache.hadoop.fs.Path")
         self._own = self._path(f"{path.rstrip('/')}/comparison")
         self._files: Any = self._own.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
         self._book = Pages(kinds)
@@ -366,7 +367,7 @@ class Folder:
             self._files.delete(self._pages.popleft(), False)
 
     def _path(self, *parts: Any) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(*parts)
+        return self._java_path(*parts)
 
     def _read(self, place: Any) -> bytes:
         stream = self._files.open(place)

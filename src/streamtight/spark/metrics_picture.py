@@ -119,4 +119,4 @@ def _short(number: float) -> str:
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= size:
             return f"{number / (1e3 if unit == 'k' else size):.3g} {unit}"
-    return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"  # 999.5 is 1e+03 in three digits

@@ -47,7 +47,7 @@ from streamtight.spark.parallel_inputs import (
     rows_for_leaves,
 )
 from streamtight.spark.rows import Table, struct_of
-from streamtight.spark.session import is_connect, is_local, session
+from streamtight.spark.session import is_connect, is_local, java_class, session
 from streamtight.spark.ship import require_there
 from streamtight.stream.event import Event, Kind
 
@@ -105,7 +105,7 @@ class Written:
         parent, _, name = folder.rstrip("/").rpartition("/")
         self._given = given
         self._aside = f"{parent}/_{name}.new" if parent else f"_{name}.new"
-        path = spark._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        path = java_class(spark, "org.apache.hadoop.fs.Path")
         self._from, self._to = path(self._aside), path(folder)
         self._files = self._to.getFileSystem(spark._jsc.hadoopConfiguration())
 

@@ -32,6 +32,7 @@ from streamtight.spark.live_journal import ProgressNotes, follow, journal_on
 from streamtight.spark.parallel_inputs import inner_events, is_of, rank_column, stream_named, tick_column
 from streamtight.spark.parallel_run import Given, Written, collected, packed_state, run
 from streamtight.spark.sealed import opened, own_key, sealed
+from streamtight.spark.session import java_class
 from streamtight.spark.ship import require_shared
 from streamtight.stream.plain import from_plain, plain
 
@@ -372,7 +373,7 @@ class _Folder:
         """none   what there is before the first batch; it says whose batches these are"""
         self._spark, self.path, self._none = spark, path, none
         self._key = own_key()
-        self._jvm: Any = spark._jvm
+        self._java_path = java_class(spark, "org.apache.hadoop.fs.Path")
         self._system = self._at("").getFileSystem(spark._jsc.hadoopConfiguration())
 
     def last(self, before: int | None) -> Kept:
@@ -383,7 +384,7 @@ class _Folder:
             return self._none
         stream = self._system.open(self._at(f"{max(known)}.kept"))
         try:
-            text = bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            text = bytes(stream.readAllBytes())
         finally:
             stream.close()
         kept = kept_from(text, self._key, f"checkpoint {self.path}, {max(known)}.kept")
@@ -423,4 +424,4 @@ class _Folder:
         return self._spark.read.schema(like.schema).parquet(f"{self.path}/{batch}.events")
 
     def _at(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(f"{self.path}/{name}" if name else self.path)
+        return self._java_path(f"{self.path}/{name}" if name else self.path)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamtight.errors import UnsupportedError
 from streamtight.program.relation import Place
+from streamtight.spark.session import java_class
 
 Node = dict[str, Any]
 """A node of a plan or of an expression: its class under "node", its arguments under their names."""
@@ -261,9 +262,8 @@ def plan_of(frame: DataFrame, spark: SparkSession) -> Node:
     """The analysed plan: each node with its class, its arguments by name, and the line of the user who made it."""
     application = str(spark.sparkContext.applicationId)
     if application not in _READERS:
-        jvm: Any = spark._jvm
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
+        compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
+        compiler.setParentClassLoader(java_class(spark, "org.apache.spark.util.Utils").getContextOrSparkClassLoader())
         compiler.setTargetVersion(8)
         try:
             compiler.cook(_JAVA)

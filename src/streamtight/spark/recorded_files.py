@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 from streamtight.errors import DependenceError, RowError, SourceError
 from streamtight.spark.failure import job_error
 from streamtight.spark.rows import Kinds, Table, kind_of, kinds_of
-from streamtight.spark.session import is_connect
+from streamtight.spark.session import is_connect, java_class
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.event import Kind
 
@@ -282,10 +282,10 @@ class _Folder:
         for status in files.listStatus(path):
             stream = files.open(status.getPath())
             try:
-                text = self._spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+                text = bytes(stream.readAllBytes()).decode(errors="replace")
             finally:
                 stream.close()
-            found[str(status.getPath().getName())] = str(text)
+            found[str(status.getPath().getName())] = text
         return found
 
     def _local(self) -> Path:
@@ -294,7 +294,7 @@ class _Folder:
         return Path(re.sub("^file:/+", "/", self._path))
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
-        path = self._spark._jvm.org.apache.hadoop.fs.Path(self._path, name)
+        path = java_class(self._spark, "org.apache.hadoop.fs.Path")(self._path, name)
         return path.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf()), path
 
 

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamtight.errors import SparkStartError, UnsupportedError
 from streamtight.spark.java import INSTALL_HINT, OLDEST, find_java, installed_javas, use_java
@@ -94,6 +94,15 @@ def running_session() -> SparkSession | None:
     if active is None and SparkContext._active_spark_context is not None:
         active = SparkSession.builder.getOrCreate()  # it was started in another thread
     return active
+
+
+def java_class(spark: SparkSession, name: str) -> Any:
+    """A class of the JVM, by its full name.
+
+    Not as `spark._jvm.org.apache...`: Py4J would ask for each of these names whether it is a class, and the JVM would
+    look for it in some hundred jars: three milliseconds, where this takes a tenth of one.
+    """
+    return getattr(spark._jvm, name)
 
 
 def stop_session() -> None:

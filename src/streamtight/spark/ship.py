@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 
 import streamtight
 from streamtight.errors import SourceError, UnsupportedError
-from streamtight.spark.session import is_connect, is_local
+from streamtight.spark.session import is_connect, is_local, java_class
 
 CHECKPOINTS = "spark.streamtight.checkpoints"
 """The setting that names a folder, mounted on all nodes, for the checkpoints of small runs."""
@@ -97,8 +97,7 @@ def require_shared(spark: SparkSession, where: str, folder: str | os.PathLike[st
     path = os.fspath(folder)
     if is_connect(spark) or is_local(spark) or path in _known(spark).seen:
         return
-    jvm: Any = spark._jvm
-    hadoop = jvm.org.apache.hadoop.fs.Path(path)
+    hadoop = java_class(spark, "org.apache.hadoop.fs.Path")(path)
     scheme = hadoop.toUri().getScheme()
     if scheme is None:  # then it is of the file system that the cluster has by default
         scheme = hadoop.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).getScheme()

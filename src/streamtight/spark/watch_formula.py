@@ -22,6 +22,7 @@ from streamtight.properties.temporal import Formula
 from streamtight.source.journal import Journal
 from streamtight.spark.live_journal import follow, journal_on, note_finding
 from streamtight.spark.rows import Table, kind_of
+from streamtight.spark.session import java_class
 from streamtight.spark.ship import require_shared
 from streamtight.verdict import Counterexample, Outcome, Scope, Verdict
 
@@ -149,11 +150,12 @@ class WatchedFormula:
         numbers: set[int] = set()
         self._numbers = numbers
         folder = f"{self._folder}/{_LETTERS}"
-        path = self._spark._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
+        java_path = java_class(self._spark, "org.apache.hadoop.fs.Path")
+        path = java_path(folder)
         files = path.getFileSystem(self._spark._jsc.hadoopConfiguration())
         if files.exists(path):
             for name in sorted(each.getPath().getName() for each in files.listStatus(path)):
-                if files.exists(self._spark._jvm.org.apache.hadoop.fs.Path(f"{folder}/{name}/_SUCCESS")):  # type: ignore[union-attr]
+                if files.exists(java_path(f"{folder}/{name}/_SUCCESS")):
                     self._step(int(name), self._spark.read.schema(self._table.struct).parquet(f"{folder}/{name}"))
         return numbers
 
