@@ -239,6 +239,8 @@ def asked(folder: Path, shape: str, left: str, right: str) -> dict[str, object]:
 
 def shared_work(spark: SparkSession) -> dict[str, float]:
     """What the tasks of this session did so far."""
+    time.sleep(0.5)  # Spark notes what tasks did when another one ends, at most every 0.1 seconds
+    spark.range(1).count()
     executor = spark.sparkContext._jsc.sc().statusStore().executorList(True).apply(0)
     return {
         "tasks": executor.totalTasks(),

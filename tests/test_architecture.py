@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,13 +52,16 @@ def layer_of(module: Path) -> str:
     return module.parts[0].removesuffix(".py")
 
 
-def imports_of(module: Path) -> Iterator[str]:
+@functools.cache
+def imports_of(module: Path) -> list[str]:
+    found = []
     for node in ast.walk(ast.parse((SRC / module).read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: write imports in full"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)

@@ -462,22 +462,3 @@ def test_a_counter_is_where_its_key_may_be_read() -> None:
     left, right = key_counter.KeyCounter().fork({1: 5, 2: 6, 3: 7}, *reads)
 
     assert (left, right) == ({1: 5}, {2: 6, 3: 7})
-
-
-# -- what a person sees ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("event_windows", "page_views")),
-        "fraud",
-        "key_counter",
-        "outliers",
-        "smart_home",
-    ],
-)
-def test_each_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    load(name).main()
-
-    assert "time=" in capsys.readouterr().out

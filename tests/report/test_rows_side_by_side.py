@@ -53,6 +53,7 @@ def test_rows_in_another_order_are_told_to_have_moved():
     assert [p.moved for p in pairs] == [True, False, False, False, False]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_are_paired():
     left = [row(k=n, v=n) for n in range(100_000)]
     right = [row(k=n, v=n + (n % 100 == 7)) for n in range(100_000)]

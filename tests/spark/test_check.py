@@ -47,6 +47,7 @@ def test_a_job_that_forgets_breaks_the_property_with_two_batches(spark):
     assert found.failing_reruns == 3
 
 
+@pytest.mark.slow
 def test_a_job_that_remembers_keeps_it_and_cases_share_a_query(spark):
     verdict = tight.check(ever, stays_banned, on=users, runs=12, mode="complete")
 

@@ -192,6 +192,7 @@ def test_compare_finds_a_difference_between_two_jobs() -> None:
     assert "totals_of_each gives the same stream as totals" in told
 
 
+@pytest.mark.slow
 def test_compare_takes_recorded_outputs(folder: Path) -> None:
     for name, rows in (("old", '{"k": 1}\n{"k": 2}\n'), ("new", '{"k": 2}\n{"k": 1}\n'), ("other", '{"k": 3}\n')):
         (folder / name).mkdir()

@@ -46,6 +46,7 @@ def test_a_job_that_keeps_the_order_holds(spark):
     assert verdict.cost["traces_per_minute"] > 0
 
 
+@pytest.mark.slow
 def test_a_job_that_loses_the_order_fails_with_two_rows_of_one_taxi(spark):
     verdict = tight.compare(sequential, by_taxi_last, on=positions(), upto=EACH_TAXI, seed=1)
 
@@ -137,6 +138,7 @@ def test_a_batch_reference_may_stand_against_a_stream(spark):
     assert verdict.holds
 
 
+@pytest.mark.slow
 def test_one_job_is_asked_whether_it_is_deterministic(spark):
     def first_of_each(df):
         return df.groupBy("taxi_id").agg(F.first("x").alias("x"))
@@ -174,6 +176,7 @@ def test_updates_of_a_job_that_does_not_show_its_key_need_one(spark):
 # -- accepted nondeterminism ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_any_right_output_is_right_and_a_wrong_one_still_fails(spark):
     def first_n(df):
         return df.groupBy("key").agg(F.slice(F.collect_list("x"), 1, 2).alias("xs"))

@@ -31,7 +31,13 @@ JOBS = {
     "outliers": (outliers, outliers.Outliers(), outliers.by_hand),
     "smart_home": (smart_home, smart_home.SmartHome(), smart_home.by_hand),
 }
-each_job = pytest.mark.parametrize(("module", "program", "job"), JOBS.values(), ids=JOBS)
+each_job = pytest.mark.parametrize(
+    ("module", "program", "job"),
+    [
+        pytest.param(*job, id=name, marks=[] if name in ("fraud_quickly", "key_counter") else pytest.mark.slow)
+        for name, job in JOBS.items()
+    ],
+)
 Job = Callable[[SparkSession, Path], dict[str, DataFrame]]
 
 
@@ -57,7 +63,6 @@ def differences(
 
 
 @each_job
-@pytest.mark.slow
 def test_by_hand_gives_what_the_program_gives(
     spark: SparkSession, module: ModuleType, program: tight.ForkJoin, job: Job, tmp_path: Path
 ) -> None:

@@ -25,6 +25,8 @@ PROGRAMS = {
 }
 CUT = ["event_windows", "fraud"]
 """Their fast events do not depend on each other, so that one stream of them can be cut into lanes."""
+QUICK = ["fraud", "key_counter"]
+"""In make test; the others are in make slow."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ def application(name: str, folder: Path, *, fast: int, workers: int) -> Applicat
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((name, workers), id=f"{name}-{workers}", marks=[pytest.mark.slow] if workers == 1 else [])
+        pytest.param(
+            (name, workers), id=f"{name}-{workers}", marks=[] if workers == 2 and name in QUICK else pytest.mark.slow
+        )
         for name in PROGRAMS
         for workers in (1, 2)
     ],
@@ -109,3 +113,12 @@ def test_the_page_draws_the_plan_that_is_chosen(name: str) -> None:
     chosen = tight.plan(getattr(module, PROGRAMS[name])(), module.streams(2, 1_000))
 
     assert indent(chosen.show(), " " * 4) in (EXAMPLES.parent / "docs" / "fork_join_examples.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
+)
+def test_each_example_runs(spark: SparkSession, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    load_example(name).main()
+
+    assert "time=" in capsys.readouterr().out

@@ -146,7 +146,7 @@ def _all_columns(row: tight.Event) -> dict[str, Any]:
         (sorted_steps, 2, 3, 2),
         pytest.param(two_keys, 2, 2, 3, marks=pytest.mark.slow),
         (split_and_merged, 1, 2, 2),
-        (stateless, 2, 2, 2),
+        pytest.param(stateless, 2, 2, 2, marks=pytest.mark.slow),
     ],
     ids=["sorted", "sorted, on two lanes", "two keys", "split and merged", "stateless"],
 )
@@ -183,6 +183,7 @@ def test_a_column_that_rows_need_is_asked_for(spark: Any) -> None:
         graph.on_spark(rows, position="position")
 
 
+@pytest.mark.slow
 def test_a_transformer_that_is_spread_gives_on_spark_what_it_gives_in_one_place() -> None:
     Ride, Hour = tight.Kind("Ride", taxi=int, cents=int), tight.Kind("Hour", hour=int)  # noqa: N806 - kinds
     Most = tight.Kind("Most", hour=int, cents=int)  # noqa: N806

@@ -203,6 +203,7 @@ def test_a_job_that_drops_what_an_outside_store_knows_loses_a_replayed_batch(spa
     assert verdicts["restarts"].counterexample.expected == (output("a", 1), output("b", 2))
 
 
+@pytest.mark.slow
 def test_a_job_that_counts_in_an_outside_store_counts_a_replayed_batch_twice(spark, tmp_path):
     job = with_a_store(tmp_path, number_in_a_store)
 

@@ -124,8 +124,8 @@ def test_rows_of_all_sorts_find_their_match_as_in_queues(spark: SparkSession, tm
         ([(None, 1.0, "")], [(1, None, "")]),
         ([(1, None, "")], [(1, None, None)]),
         ([(1, 1.0, "a"), (1, 1.0, "a")], [(2, 2.0, "b"), (2, 2.0, "b")]),  # which an exclusive or would not tell apart
-        ([(1, 1.0, "a"), (2, 2.0, "b")], [(1, 2.0, "a"), (2, 1.0, "b")]),
-        ([(1, 1.0, "ab")], [(1, 1.0, "a")]),
+        pytest.param([(1, 1.0, "a"), (2, 2.0, "b")], [(1, 2.0, "a"), (2, 1.0, "b")], marks=pytest.mark.slow),
+        pytest.param([(1, 1.0, "ab")], [(1, 1.0, "a")], marks=pytest.mark.slow),
         ([(1, 1.0, "a")] * 2 + [(2, 1.0, "a")], [(1, 1.0, "a")] + [(2, 1.0, "a")] * 2),
     ],
 )

@@ -117,7 +117,7 @@ def expected(adds: Sequence[Any], reads: Sequence[Any]) -> Counter[tight.Event]:
 
 def random_streams(seed: int) -> tuple[list[Any], list[Any]]:
     chance = random.Random(seed)
-    times = sorted(chance.sample(range(200), 60))
+    times = sorted(chance.sample(range(200), 45))
     events = [
         Add(time, chance.randrange(3), chance.randrange(10))
         if chance.random() < 0.8
@@ -253,6 +253,7 @@ def test_what_the_program_raises_is_told(spark: SparkSession, tmp_path: Path) ->
         query.processAllAvailable()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_without_what_was_kept_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     streams = Streams(spark, tmp_path)
     streams.put("adds", [Add(10, 1, 1)])
@@ -290,6 +291,7 @@ class Others(Counters):
     """Another program."""
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_program_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     streams = Streams(spark, tmp_path)
     streams.put("adds", [Add(10, 1, 1)])

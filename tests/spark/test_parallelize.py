@@ -170,7 +170,7 @@ class Seens(LastSeen):
     takes = (Ping2, Ask2)
 
 
-@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", pytest.param("Asia/Tokyo", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("times", ["timestamp", "timestamp_ntz"])
 def test_no_zone_has_a_say_in_the_order(spark: SparkSession, tmp_path: Path, zone: str, times: str) -> None:
     start = datetime(2024, 3, 10, 1, 30)  # an hour that is left out in Los Angeles follows
@@ -283,7 +283,10 @@ def test_dependent_events_of_one_time_are_refused_in_frames(spark: SparkSession,
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [("time long", "needed the columns time, value of Value"), ("time long, value string", "needed int; came string")],
+    [
+        ("time long", "needed the columns time, value of Value"),
+        pytest.param("time long, value string", "needed int; came string", marks=pytest.mark.slow),
+    ],
     ids=["missing", "another type"],
 )
 def test_columns_that_do_not_fit_are_refused(spark: SparkSession, windows: Any, columns: str, message: str) -> None:

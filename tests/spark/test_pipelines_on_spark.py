@@ -153,6 +153,7 @@ def test_a_stream_that_is_stopped_and_goes_on_gives_what_plain_python_gives(
     assert alike(rows_of(ask(spark.createDataFrame(whole, KV).repartition(3))), found)
 
 
+@pytest.mark.slow
 def test_a_window_of_three_goes_on_over_micro_batches_and_without_a_key_all_rows_are_one_stream(
     stream: Callable[[str], Stream],
 ) -> None:

@@ -187,7 +187,7 @@ def write(folder: Path, rng: random.Random, rows: Sequence[tight.Event]) -> Path
 
 
 TINY = {
-    "spark.sql.files.maxPartitionBytes": "400",
+    "spark.sql.files.maxPartitionBytes": "800",
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "3",
     "spark.sql.shuffle.partitions": "3",

@@ -126,7 +126,7 @@ def slow_to_build(rows: DataFrame) -> DataFrame:
     return rows
 
 
-@pytest.mark.parametrize("job", [slow, slow_to_build])
+@pytest.mark.parametrize("job", [slow, pytest.param(slow_to_build, marks=pytest.mark.slow)])
 def test_a_slow_batch_job_is_stopped_and_the_session_goes_on(job: Callable[[DataFrame], DataFrame]) -> None:
     with pytest.raises(TimeLimitError) as caught:
         tight.run(job, numbers((1,)), takes=N, mode="batch", limit=3)

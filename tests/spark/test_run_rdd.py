@@ -519,6 +519,7 @@ def slow(rows: RDD[Any]) -> RDD[Any]:
 @pytest.mark.parametrize(
     "job", [slow, lambda rows: slow(rows).sortBy(lambda row: row.n)], ids=["slow", "slow to build"]
 )
+@pytest.mark.slow
 def test_a_slow_job_is_stopped_and_the_session_goes_on(job: Any, spark: SparkSession) -> None:
     with pytest.raises(TimeLimitError) as caught:
         output_of(job, numbers((1,), (2,)), limit=2)

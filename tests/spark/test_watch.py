@@ -352,8 +352,8 @@ def _wait_for(test: Callable[[], bool], seconds: float = 40) -> None:
     ("data", "message"),
     [
         ([("v", 1, 1), ("zz", 2, 1)], "a row without a tag"),
-        ([("v", 1, 2**53), ("v", 1, 2**53 + 1)], "different rows at"),
-        ([("v", 1, 1), ("v", None, 1)], "as it orders rows"),
+        pytest.param([("v", 1, 2**53), ("v", 1, 2**53 + 1)], "different rows at", marks=pytest.mark.slow),
+        pytest.param([("v", 1, 1), ("v", None, 1)], "as it orders rows", marks=pytest.mark.slow),
     ],
     ids=["tag", "ties", "null order"],
 )

@@ -341,7 +341,7 @@ class RoundedText(OfValues):
         return state, 0.0
 
 
-@pytest.mark.parametrize("make", [InDataclass, InArray, InCounter, RoundedText])
+@pytest.mark.parametrize("make", [InDataclass, pytest.param(InArray, marks=pytest.mark.slow), InCounter, RoundedText])
 def test_what_differs_in_the_last_digits_only_is_not_accused(make: type[ForkJoin]):
     assert finding(make()) is None
 
@@ -468,7 +468,7 @@ class CountsLongWords(OfWords):
         InAGlobal,
         InAnAttribute,
         InAnotherMethod,
-        KeepsTen,
+        pytest.param(KeepsTen, marks=pytest.mark.slow),
         CountsLongWords,
     ],
 )
