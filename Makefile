@@ -21,7 +21,7 @@ check: $(READY) ## format, lint, types, and the tests that need no JVM (about ei
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not spark and not slow" --ignore=tests/spark tests docs README.md src
 
-spark: $(READY) ## the tests that start a JVM, in two sessions side by side (about twelve minutes)
+spark: $(READY) ## the tests that start a JVM, in two sessions side by side (about ten minutes)
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "spark and not slow" tests/spark docs README.md
 
 chromium: $(READY) ## what the tests of pages need: Chromium, from Debian's packages, and Playwright to drive it

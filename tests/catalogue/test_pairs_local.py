@@ -39,14 +39,14 @@ def test_the_witness_tells_the_programs_apart_in_whatever_partitions(pair: Pair)
 def test_programs_that_are_equal_agree_on_random_inputs(pair: Pair) -> None:
     rng = random.Random(pair.name)
     raised = 0
-    for _ in range(200):
+    for _ in range(100):
         tables = drawn_inputs(pair, rng)
         left, right = (
             outcome(program, [local(rows, deals(rows, rng)) for rows in tables]) for program in (pair.left, pair.right)
         )
         assert left == right, f"{pair} on {tables}"
         raised += left == RAISES
-    assert raised < 100, "raises mostly: says little"
+    assert raised < 50, "raises mostly: says little"
 
 
 @of("NOT_WELL_DEFINED")

@@ -103,7 +103,7 @@ def run_gang(
             pieces = _tried(task, rows, unlucky, chance)
             if pieces is not None:
                 break
-        assert pieces is not None, "the last try has no lost task"
+        assert pieces is not None
         assert gang.is_settled()
         if gang.raised is not None:
             raise gang.raised.error or RuntimeError(gang.raised.trace)
@@ -135,8 +135,11 @@ def _tried(task: LeafTask, rows: list[Any], unlucky: int | None, chance: random.
     for thread in threads:
         thread.join(timeout=60)
         assert not thread.is_alive(), "a leaf hangs"
-    if any(isinstance(result, BaseException) for result in results):
-        return None
+    for result in results:
+        if isinstance(result, BaseException):
+            if unlucky is None:
+                raise AssertionError("a task was lost, and nobody had lost it") from result
+            return None
     return [piece for result in results for piece in result]  # type: ignore[union-attr]
 
 

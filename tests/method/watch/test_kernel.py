@@ -35,10 +35,11 @@ def same(one: Any, other: Any) -> bool:
 
 def one_by_one(term: Term, columns: dict[str, list[Any]]) -> list[Any]:
     """What the monitor gives for each row, alone; the name of the error where it refuses."""
+    compiled = current(term).compile(["v"])
     found = []
     for values in zip(*columns.values(), strict=True):
         try:
-            found.append(current(term).compile(["v"]).monitor().update("v", dict(zip(columns, values, strict=True))))
+            found.append(compiled.monitor().update("v", dict(zip(columns, values, strict=True))))
         except QueryError as error:
             found.append(type(error.__cause__).__name__)
     return found
