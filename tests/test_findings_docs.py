@@ -6,6 +6,7 @@ The examples that need no JVM are run here, the others in tests/spark/test_findi
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 from pathlib import Path
@@ -22,6 +23,7 @@ OTHERS = {"QUEUE_OVERFLOW", "LEAVES_RANGE", "RAISES", "KEEPS_KEY"}
 WORDS = {"ASCII", "DEBUG", "ERROR", "FAILS", "HOLDS", "UNDECIDED", "FIXED", "TRUE", "FALSE", "LTLSPEC", "CTLSPEC"}
 
 
+@functools.cache
 def names_in_the_code() -> dict[str, str]:
     """The names that are given to findings, wherever a counterexample, a finding or an alarm is made."""
     found = {}

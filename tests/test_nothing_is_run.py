@@ -45,6 +45,7 @@ def _modules() -> dict[str, ast.Module]:
     return {path.relative_to(SRC).as_posix(): ast.parse(path.read_text()) for path in SRC.rglob("*.py")}
 
 
+@functools.cache
 def _calls(tree: ast.AST) -> list[tuple[str, str]]:
     """Who is called, as (module or object, name); the module is "" for a plain name."""
     found = []
