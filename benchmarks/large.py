@@ -7,8 +7,8 @@ The recordings are generated on disk, like those of a streaming query: a file fo
 the order. The candidate has its rows in another order that the relation permits, in files that are cut elsewhere. Each
 question is asked in a process of its own, with a small heap; processor time and memory are those of all its processes.
 
-What more machines would do is told by three figures: the work of tasks can be shared (`in tasks` is the time of all
-`tasks` together), what they shuffle goes over the network, and the rest is done once, by the driver.
+What more machines would do is told by two figures beside the processor time, nearly all of which is that of tasks: how
+many `tasks` there are to share, and what they shuffle, which goes over the network.
 """
 
 from __future__ import annotations
@@ -244,7 +244,6 @@ def shared_work(spark: SparkSession) -> dict[str, float]:
     executor = spark.sparkContext._jsc.sc().statusStore().executorList(True).apply(0)
     return {
         "tasks": executor.totalTasks(),
-        "in tasks": executor.totalDuration() / 1000,
         "shuffled": executor.totalShuffleWrite() / 1e9,
     }
 
@@ -275,7 +274,7 @@ def spoiled(folder: Path, right: str, name: str, every: str) -> dict[str, object
 WORK = {work.__name__: work for work in (asked, recorded, spoiled)}
 HEAD = (
     f"{'shape':16}{'million rows':>13}{'seconds':>9}{'processor':>11}{'per million':>12}"
-    f"{'driver':>9}{'JVM':>9}{'worker':>9}{'tasks':>7}{'in tasks':>10}{'shuffled':>10}  answer"
+    f"{'driver':>9}{'JVM':>9}{'worker':>9}{'tasks':>7}{'shuffled':>10}  answer"
 )
 
 
@@ -340,7 +339,7 @@ def main() -> None:
 def line_of(shape: str, millions: float, told: dict[str, object]) -> str:
     seconds, processor = float(str(told["seconds"])), float(str(told["processor"]))
     memory = "".join(f"{float(str(told[who])):6.0f} MB" for who in ("driver", "JVM", "worker"))
-    shared = f"{told['tasks']:7}{float(str(told['in tasks'])):8.1f} s{float(str(told['shuffled'])):7.2f} GB"
+    shared = f"{told['tasks']:7}{float(str(told['shuffled'])):7.2f} GB"
     answer = f"{told['answer']}" + (f": {str(told['told'])[:150]}" if told["told"] else "")
     return (
         f"{shape:16}{millions:13g}{seconds:9.1f}{processor:11.1f}{processor / millions:12.2f}{memory}{shared}  {answer}"
