@@ -246,7 +246,7 @@ def formulas(draw, depth=2):
     )
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(formulas())
 def test_every_stream_of_a_random_formula_satisfies_it_by_the_definition(formula):
     try:
