@@ -365,6 +365,8 @@ def test_ctrl_c_tells_that_nothing_is_known_yet(folder: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
+        # Who runs the tests in the background has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert asked.stderr is not None
     assert asked.stderr.readline() == "begun\n"

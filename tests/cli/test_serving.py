@@ -36,6 +36,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             [sys.executable, "-m", "streamtight", "watch", "--serve", "--port", "0", *arguments],
             env={**known, "PYTHONPATH": str(tmp_path / "broken"), **environment},
             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # Who runs the tests in the background has it ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         started.append(process)
         line = process.stdout.readline()

@@ -7,21 +7,33 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DateType,
+    DoubleType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 import streamtight as tight
-from streamtight.errors import DependenceError
+from streamtight.errors import DependenceError, StreamtightError
 from streamtight.spark.engine import settings
 from streamtight.spark.recorded import compare_recorded, recorded
 from streamtight.spark.recorded_rows import shifts_of_runs
-from streamtight.spark.recorded_tasks import BOTH, LEFT, RIGHT, Adder, Task, Wants
+from streamtight.spark.recorded_tasks import BOTH, LEFT, RIGHT, Adder, Events, Task, Wants
 
 Row = tight.Kind("Row", k=int, v=float | None, n=int)
 TYPES = StructType([StructField("k", LongType()), StructField("v", DoubleType()), StructField("n", LongType())])
@@ -166,6 +178,65 @@ def joined(rows: Sequence[tight.Event], read: dict[int, tuple[tuple[int, ...], i
         about.append((*piece, most, spoken[0] if spoken else None, spoken[-1] if spoken else None))
     shift = {tuple(place): by for *place, by in shifts_of_runs(about)}
     return [run + shift[piece] if role else None for piece, role, run in (read[place] for place in range(len(rows)))]
+
+
+# -- events, without Spark -------------------------------------------------------------------------------------------
+
+NAN = float("nan")
+ODD_COLUMNS: dict[str, tuple[Any, Any, Any, list[Any]]] = {
+    "whole numbers": (int, LongType(), pa.int64(), [0, -(2**63), 2**63 - 1]),
+    "small whole numbers": (Annotated[int, "smallint"], ShortType(), pa.int16(), [0, -1, 7]),
+    "whole numbers or null": (int | None, LongType(), pa.int64(), [None, 1, None]),
+    "floats": (float, DoubleType(), pa.float64(), [0.0, -0.0, float("inf")]),
+    "floats with NaN": (float, DoubleType(), pa.float64(), [NAN, 1.5, NAN]),
+    "floats with NaN or null": (float | None, DoubleType(), pa.float64(), [NAN, None, 1.5]),
+    "texts": (str, StringType(), pa.string(), ["", "\x00", "\U0001f600"]),
+    "truths": (bool, BooleanType(), pa.bool_(), [True, False, True]),
+    "bytes or null": (bytes | None, BinaryType(), pa.binary(), [b"", b"\xff", None]),
+    "dates": (date, DateType(), pa.date32(), [date(1, 1, 1), date(1970, 1, 1), date(9999, 12, 31)]),
+    "lists of floats": (tuple[float, ...], ArrayType(DoubleType()), pa.list_(pa.float64()), [[], [NAN], [1.0, 2.0]]),
+}
+
+
+@pytest.mark.parametrize("names", [*itertools.combinations(ODD_COLUMNS, 2), ("floats",), tuple(ODD_COLUMNS)])
+def test_events_of_a_batch_are_those_that_their_kind_makes(names: tuple[str, ...]) -> None:
+    columns = [ODD_COLUMNS[name] for name in names]
+    kind = tight.Kind("Odd", **{f"f{place}": declared for place, (declared, *_) in enumerate(columns)})
+    types = StructType([StructField(f"f{place}", spark) for place, (_, spark, *_) in enumerate(columns)])
+
+    events = Events(Task((kind,), types, tight.unordered, None))([pa.array(v, arrow) for *_, arrow, v in columns])
+
+    assert events == [kind(*row) for row in zip(*(values for *_, values in columns), strict=True)]
+    assert [list(map(type, event)) for event in events] == [
+        list(map(type, kind(*row))) for row in zip(*(values for *_, values in columns), strict=True)
+    ]
+    assert all(type(event) is kind.event_class for event in events)
+
+
+def test_a_null_that_a_kind_does_not_admit_is_no_event() -> None:
+    events = Events(Task((tight.Kind("Odd", f=int),), StructType([StructField("f", LongType())]), MARKS, None))
+
+    with pytest.raises(StreamtightError, match="Odd"):
+        events([pa.array([1, None], pa.int64())])
+
+
+def test_bad_rows_have_no_role_and_are_shown_to_no_test() -> None:
+    shown = []
+
+    def is_shown(event: tight.Event) -> int:
+        shown.append(event.n)
+        return event.n  # any true value will do
+
+    add = Adder(Task((Row,), TYPES, tight.barrier(is_shown), None), Wants((), (0,), (0,)))
+    rows = [Row(0, None, n) for n in (0, 3, 0, 5)]
+    columns = columns_of(rows, [(0, place) for place in range(4)])
+
+    added = add({**columns, "bad": pa.array([0, 0, 1, 1])})
+
+    clause = tight.barrier(is_mark).clauses[0]
+    mark, other = roles(clause, Row(0, None, 0)), roles(clause, Row(0, 1.0, 0))
+    assert shown == [0, 3]
+    assert added["t0"] == [other, mark, 0, 0]
 
 
 # -- on Spark --------------------------------------------------------------------------------------------------------

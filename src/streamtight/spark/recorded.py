@@ -536,11 +536,12 @@ class _Comparison:
                     frame = frame.withColumn(f"t{one.number}", self._role(one.roles).cast("long"))
             if wants.columns and self._in_order_of_files:
                 frame = frame.drop("batch", "files")  # less to send to the tasks
-            frame = self._added(frame, wants).withColumns({"side": sf.lit(number), "loose": sf.lit(0)})
+            frame = self._added(frame, wants)
             if unkeyed or (wants.tested and self._equal is not None):
                 # They are read twice, and what tasks say takes longer than to keep it.
                 frame = frame.persist(StorageLevel.DISK_ONLY)
                 undo.callback(frame.unpersist)
+            frame = frame.withColumns({"side": sf.lit(number), "loose": sf.lit(0)})
             for one in unkeyed:
                 frame = rows.with_joined_runs(frame, one.number)
             for one in clauses:

@@ -19,9 +19,9 @@ from pyspark.sql.types import StructType
 from streamtight.errors import StreamtightError
 from streamtight.method.compare.matcher import Matcher
 from streamtight.spark.rows import Table, arrow_reader
-from streamtight.stream.dependence import Dependence, key_getter
+from streamtight.stream.dependence import Clause, Dependence, Select, key_getter
 from streamtight.stream.equality import Equality
-from streamtight.stream.event import Event, Kind
+from streamtight.stream.event import Event, FieldType, Kind, trusted_events, without_annotation, without_none
 
 Equal = Equality | Callable[[Event, Event], bool] | None
 
@@ -121,8 +121,9 @@ class Adder:
     def __init__(self, task: Task, wants: Wants) -> None:
         self._wants = wants
         self._names = task.types.names
-        self._clauses = task.upto.clauses
         self._events = Events(task)
+        clauses = [task.upto.clauses[number] for number in wants.tested]
+        self._roles_of = Roles(clauses, task.kinds)
         equal = task.equal
         self._rounding = {name: cast(Equality, equal).rounding(name) or (lambda value: value) for name in wants.rounded}
         self._piece: object = None
@@ -144,45 +145,100 @@ class Adder:
     def _roles(self, columns: Mapping[str, Any]) -> dict[str, list[int]]:
         values = [columns[f"c{place}"] for place in range(len(self._names))]
         bad = columns["bad"].to_pylist()
-        if any(bad):  # they are no events; that they are there is told elsewhere
+        has_bad = any(bad)
+        if has_bad:  # they are no events; that they are there is told elsewhere
             good = [not is_bad for is_bad in bad]
-            events = iter(self._events([column.filter(good) for column in values]))
-            known = [next(events) if is_good else None for is_good in good]
-        else:
-            known = list(self._events(values))
+            values = [column.filter(good) for column in values]
         added = {}
-        for number in self._wants.tested:
-            left, right = self._clauses[number].left, self._clauses[number].right
-            added[f"t{number}"] = [0 if event is None else LEFT * left(event) + RIGHT * right(event) for event in known]
+        for number, roles in zip(self._wants.tested, self._roles_of(self._events(values)), strict=True):
+            known = iter(roles)
+            added[f"t{number}"] = [0 if is_bad else next(known) for is_bad in bad] if has_bad else roles
         return added
 
     def _runs(self, columns: Mapping[str, Any], added: Mapping[str, list[int]]) -> dict[str, list[int]]:
-        pieces = zip(*(columns[name].to_pylist() for name in ("file", "block", "place")), strict=True)
-        starts = []
-        begins = []
-        for file, block, place in pieces:
-            # What Spark splits a file into is read from its beginning to its end, and not side by side.
-            is_new = (file, block) != self._piece or place != self._place + 1
-            if is_new:
-                self._piece, self._start = (file, block), place
-            self._place = place
-            begins.append(is_new)
-            starts.append(self._start)
+        pieces = self._pieces(columns)
         runs: dict[str, list[int]] = {}
         for number in self._wants.runs:
             name = f"t{number}"
             run, last = self._last[number]
             found = runs[f"u{number}"] = []
             roles = added[name] if name in added else columns[name].to_pylist()
-            for role, is_new in zip(roles, begins, strict=True):
-                if is_new:
+            for piece in pieces:
+                if piece.is_new:
                     run = last = 0
-                if role and (role == BOTH or role != last):
-                    run += 1
-                    last = role
-                found.append(run)
+                for role in roles[piece.first : piece.first + piece.rows]:
+                    if role and (role == BOTH or role != last):
+                        run += 1
+                        last = role
+                    found.append(run)
             self._last[number] = run, last
-        return {**runs, "start": starts}
+        return {**runs, "start": [start for piece in pieces for start in [piece.start] * piece.rows]}
+
+    def _pieces(self, columns: Mapping[str, Any]) -> list[_Piece]:
+        """What this batch has of the pieces that Spark splits files into.
+
+        A piece is read from its beginning to its end, and not side by side with another.
+        """
+        files, blocks, places = (columns[name] for name in ("file", "block", "place"))
+        numbers = places.to_pylist()
+        if not numbers:
+            return []
+        if len(files.unique()) == len(blocks.unique()) == 1 and numbers == list(
+            range(numbers[0], numbers[0] + len(numbers))
+        ):  # as nearly every batch is
+            return [self._next_piece((files[0].as_py(), blocks[0].as_py()), numbers[0], 0, len(numbers))]
+        pieces = []
+        first = 0
+        owners = list(zip(files.to_pylist(), blocks.to_pylist(), strict=True))
+        for end in range(1, len(numbers) + 1):
+            if end == len(numbers) or owners[end] != owners[first] or numbers[end] != numbers[end - 1] + 1:
+                pieces.append(self._next_piece(owners[first], numbers[first], first, end - first))
+                first = end
+        return pieces
+
+    def _next_piece(self, owner: object, place: int, first: int, rows: int) -> _Piece:
+        is_new = owner != self._piece or place != self._place + 1
+        if is_new:
+            self._piece, self._start = owner, place
+        self._place = place + rows - 1
+        return _Piece(first, rows, self._start, is_new)
+
+
+class _Piece(NamedTuple):
+    """Rows of a batch that are of one piece of a file."""
+
+    first: int
+    rows: int
+    start: int
+    """The place in the file at which the piece begins, maybe in an earlier batch."""
+    is_new: bool
+    """Does it begin here?"""
+
+
+class Roles:
+    """The roles of events in these clauses. Millions of events are asked, so what can be known before is not asked."""
+
+    def __init__(self, clauses: Sequence[Clause], kinds: Sequence[Kind]) -> None:
+        self._selects: list[Select] = []
+        for select in (select for clause in clauses for select in (clause.left, clause.right)):
+            if select not in self._selects:
+                self._selects.append(select)
+        self._sides = [(self._selects.index(clause.left), self._selects.index(clause.right)) for clause in clauses]
+        self._kind = kinds[0] if len(kinds) == 1 else None
+
+    def __call__(self, events: Sequence[Event]) -> list[list[int]]:
+        """For each clause, the roles of these events. Each test sees an event once, however many clauses have it."""
+        selected = [self._selected(select, events) for select in self._selects]
+        return [[LEFT * a + RIGHT * b for a, b in zip(selected[i], selected[j], strict=True)] for i, j in self._sides]
+
+    def _selected(self, select: Select, events: Sequence[Event]) -> Sequence[bool]:
+        if self._kind is None:
+            return list(map(select, events))
+        if select.kinds is not None and self._kind not in select.kinds:
+            return [False] * len(events)
+        if len(select.tests) == 1:  # without a call of ours around it
+            return list(map(bool, map(select.tests[0], events)))
+        return list(map(select, events)) if select.tests else [True] * len(events)
 
 
 class Events:
@@ -196,19 +252,44 @@ class Events:
 
     def __call__(self, columns: Sequence[Any]) -> list[Event]:
         lists = [column.to_pylist() for column in columns]
+        kind = self._kind
+        if kind is not None and lists and all(map(_is_trusted, kind.fields.values(), columns)):
+            return list(trusted_events(kind, lists))
         values: list[Iterable[Any]] = [
             some if read is None else map(read, some) for some, read in zip(lists, self._readers, strict=True)
         ]
         rows = zip(*values, strict=True)
-        if self._kind is None:
+        if kind is None:
             return [self._table.from_row(row) for row in rows]
-        kind, events = self._kind, []
+        events = []
         for row in rows:
             try:
                 events.append(kind(*row))
             except StreamtightError:
                 events.append(self._table.from_row(row))  # raises, and says more
         return events
+
+
+_TRUSTED = {
+    int: ("int8", "int16", "int32", "int64"),
+    float: ("float", "double"),
+    str: ("string", "large_string"),
+    bool: ("bool",),
+    bytes: ("binary", "large_binary"),
+}
+"""The types of Arrow whose values are of these classes: the constructor of a kind would keep them as they are."""
+
+
+def _is_trusted(declared: FieldType, column: Any) -> bool:
+    """Is every value of the column one of a field of this type, as it is? NaN is none: events have one of their own."""
+    plain, admits_none = without_none(without_annotation(declared))
+    plain = without_annotation(plain)
+    if not isinstance(plain, type) or str(column.type) not in _TRUSTED.get(plain, ()):
+        return False
+    missing: int = column.null_count
+    if missing and not admits_none:
+        return False
+    return plain is not float or column.is_null(nan_is_null=True).true_count == missing
 
 
 # -- matching --------------------------------------------------------------------------------------------------------
