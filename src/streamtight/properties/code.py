@@ -103,15 +103,20 @@ def body(
     tags      how each tag is written in a test
     unknown   what is done if the tag is none of these; None if it is known to be one of them
     """
-    last = len(tags) - 1 if unknown is None else len(tags)
-    lines: list[str] = []
-    for number, (tag, text) in enumerate(zip(program.tags, tags, strict=True)):
+    # Tags that do the same are one case, and the one of most tags needs no test: hundreds of tags compile in no time.
+    cases: dict[tuple[str, ...], list[str]] = {}
+    for tag, text in zip(program.tags, tags, strict=True):
         controls = _of_controls([lines_of(program.steps[c, tag], c) for c in range(program.controls)])
-        if number == last == 0:
-            return controls
-        lines.append("else:" if number == last else f"{'elif' if number else 'if'} tag == {text}:")
-        lines += indented(controls)
-    return lines if unknown is None else [*lines, "else:", *indented(unknown)]
+        cases.setdefault(tuple(controls), []).append(f"tag == {text}")
+    *tested, last = sorted(cases.items(), key=lambda case: len(case[1]))
+    if unknown is not None:
+        tested, last = [*tested, last], (tuple(unknown), [])
+    if not tested:
+        return list(last[0])
+    lines: list[str] = []
+    for text_of_case, tests in tested:
+        lines += [f"{'elif' if lines else 'if'} {' or '.join(tests)}:", *indented(text_of_case)]
+    return [*lines, "else:", *indented(last[0])]
 
 
 def _of_controls(texts: list[list[str]]) -> list[str]:
