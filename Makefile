@@ -29,7 +29,7 @@ chromium: $(READY) ## what the tests of pages need: Chromium, from Debian's pack
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[browser]"
 
 slow: $(READY) ## the tests of the case studies in full, and other long ones
-	$(BIN)/pytest -q -m slow tests
+	$(BIN)/pytest -q -n 2 --dist loadfile -m slow tests
 
 faults: $(READY) ## sixty seeded runs with faults on a cluster of this machine: killed, replayed, late, broken (an hour if the machine is busy)
 	$(BIN)/python tests/faults/run.py --out build/faults.json

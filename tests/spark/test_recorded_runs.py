@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +26,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
 )
 
 import streamtight as tight
@@ -194,6 +195,12 @@ ODD_COLUMNS: dict[str, tuple[Any, Any, Any, list[Any]]] = {
     "truths": (bool, BooleanType(), pa.bool_(), [True, False, True]),
     "bytes or null": (bytes | None, BinaryType(), pa.binary(), [b"", b"\xff", None]),
     "dates": (date, DateType(), pa.date32(), [date(1, 1, 1), date(1970, 1, 1), date(9999, 12, 31)]),
+    "times": (
+        Annotated[datetime, "timestamp_ntz"] | None,
+        TimestampNTZType(),
+        pa.timestamp("us"),
+        [datetime(1, 1, 1), None, datetime(9999, 12, 31, 23, 59, 59, 999_999)],
+    ),
     "lists of floats": (tuple[float, ...], ArrayType(DoubleType()), pa.list_(pa.float64()), [[], [NAN], [1.0, 2.0]]),
 }
 
@@ -237,6 +244,16 @@ def test_bad_rows_have_no_role_and_are_shown_to_no_test() -> None:
     mark, other = roles(clause, Row(0, None, 0)), roles(clause, Row(0, 1.0, 0))
     assert shown == [0, 3]
     assert added["t0"] == [other, mark, 0, 0]
+
+
+def test_a_test_that_raises_stop_iteration_does_not_end_the_batch() -> None:
+    def finds_nothing(event: tight.Event) -> bool:
+        return bool(next(value for value in () if value == event.n))
+
+    add = Adder(Task((Row,), TYPES, tight.barrier(finds_nothing), None), Wants((), (0,), ()))
+
+    with pytest.raises(StopIteration):
+        add(columns_of([Row(0, None, 1)] * 2, [(0, 0), (0, 1)]))
 
 
 # -- on Spark --------------------------------------------------------------------------------------------------------

@@ -9,16 +9,17 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampNTZType, TimestampType
 
 import streamtight as tight
 from streamtight import Bag, Event, Kind, Schedule
 from streamtight.errors import RowError
-from streamtight.spark.rows import Table, kind_of, kinds_of, struct_of
+from streamtight.spark.rows import Table, arrow_values, is_as_given, kind_of, kinds_of, struct_of
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -535,3 +536,42 @@ def test_order_of_takes_the_same_columns_only() -> None:
     columns = StructType([StructField("y", StringType()), StructField("x", LongType())])
 
     assert Table([A]).order_of(columns) == ["x", "y"]
+
+
+# -- values that Arrow gives ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Abidjan"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", request.param)
+        time.tzset()
+        yield request.param
+    time.tzset()
+
+
+SOME_TIMES = [0, 1, -1, None, 1_700_000_000_123_456, -12_219_292_800_000_000, -62_135_500_000_000_000, 10**17]
+
+
+@pytest.mark.parametrize("session_zone", ["UTC", "Asia/Tokyo"])
+def test_times_of_arrow_are_those_of_the_local_clock(zone: str, session_zone: str) -> None:
+    column = pa.array(SOME_TIMES, pa.timestamp("us", session_zone))
+
+    times = arrow_values(column, TimestampType())
+
+    assert times == [each and each.astimezone().replace(tzinfo=None) for each in column.to_pylist()]
+    assert is_as_given(TimestampType()) == (zone == "UTC")
+
+
+@pytest.mark.usefixtures("zone")
+def test_times_of_arrow_without_a_zone_are_as_they_are() -> None:
+    column = pa.array(SOME_TIMES, pa.timestamp("us"))
+
+    assert arrow_values(column, TimestampNTZType()) == column.to_pylist()
+    assert is_as_given(TimestampNTZType())
+
+
+@pytest.mark.usefixtures("zone")
+def test_a_time_beyond_the_calendar_is_refused() -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        arrow_values(pa.array([10**18], pa.timestamp("us", "UTC")), TimestampType())

@@ -25,7 +25,7 @@ from streamtight.errors import StreamtightError
 from streamtight.method.compare.matcher import SIDES, Difference, Matcher, Place, State
 from streamtight.method.compare.outputs import alike
 from streamtight.spark.checkpoint_text import VERSION, read_kept, refused
-from streamtight.spark.rows import Table, arrow_reader
+from streamtight.spark.rows import Table, arrow_values, is_as_given
 from streamtight.stream.dependence import Dependence
 from streamtight.stream.equality import Equality
 from streamtight.stream.event import Event, Kind
@@ -59,12 +59,11 @@ class Pack:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         partition = _partition_number()
-        readers = [arrow_reader(data_type) for data_type in self._types]
         for chunk, batch in enumerate(batches):
-            *columns, buckets = (column.to_pylist() for column in batch.columns)
-            values = [c if read is None else map(read, c) for c, read in zip(columns, readers, strict=True)]
+            *columns, buckets = batch.columns
+            values = map(arrow_values, columns, self._types)
             groups: dict[int, list[tuple[Any, ...]]] = {}
-            for bucket, row in zip(buckets, zip(*values, strict=True), strict=True):
+            for bucket, row in zip(buckets.to_pylist(), zip(*values, strict=True), strict=True):
                 groups.setdefault(bucket, []).append(row)
             if groups:
                 size = len(groups)
@@ -189,10 +188,8 @@ class Bucket(StatefulProcessor):
     def _prepare(self) -> None:
         self._table = Table(self._kinds)
         # Most rows need no conversion: then the kind is called with the row as it is, in a third of the time.
-        needs_reading = any(
-            arrow_reader(column.dataType) or _is_nested(column.dataType) for column in self._table.struct
-        )
-        self._only_kind = self._kinds[0] if len(self._kinds) == 1 and not needs_reading else None
+        is_plain = all(is_as_given(c.dataType) and not _is_nested(c.dataType) for c in self._table.struct)
+        self._only_kind = self._kinds[0] if len(self._kinds) == 1 and is_plain else None
         self._key = self._upto.partition_key()
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol, cast
 
 from pyspark import cloudpickle
@@ -18,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from streamtight.errors import StreamtightError
 from streamtight.method.compare.matcher import Matcher
-from streamtight.spark.rows import Table, arrow_reader
+from streamtight.spark.rows import Table, arrow_values, is_as_given
 from streamtight.stream.dependence import Clause, Dependence, Select, key_getter
 from streamtight.stream.equality import Equality
 from streamtight.stream.event import Event, FieldType, Kind, trusted_events, without_annotation, without_none
@@ -216,7 +217,10 @@ class _Piece(NamedTuple):
 
 
 class Roles:
-    """The roles of events in these clauses. Millions of events are asked, so what can be known before is not asked."""
+    """The roles of events in these clauses. Millions of events are asked, so what can be known before is not asked.
+
+    Tests are called in comprehensions: `map` would take a StopIteration of a test for the end of the events.
+    """
 
     def __init__(self, clauses: Sequence[Clause], kinds: Sequence[Kind]) -> None:
         self._selects: list[Select] = []
@@ -236,8 +240,9 @@ class Roles:
             return list(map(select, events))
         if select.kinds is not None and self._kind not in select.kinds:
             return [False] * len(events)
-        if len(select.tests) == 1:  # without a call of ours around it
-            return list(map(bool, map(select.tests[0], events)))
+        if len(select.tests) == 1:
+            test = select.tests[0]  # without a call of ours around it
+            return [bool(test(event)) for event in events]
         return list(map(select, events)) if select.tests else [True] * len(events)
 
 
@@ -246,18 +251,15 @@ class Events:
 
     def __init__(self, task: Task) -> None:
         self._table = Table(task.kinds)
-        self._readers = [arrow_reader(column.dataType) for column in task.types.fields]
-        is_plain = len(task.kinds) == 1 and not any(self._readers)
+        self._types = [column.dataType for column in task.types.fields]
+        is_plain = len(task.kinds) == 1 and all(map(is_as_given, self._types))
         self._kind = task.kinds[0] if is_plain else None
 
     def __call__(self, columns: Sequence[Any]) -> list[Event]:
-        lists = [column.to_pylist() for column in columns]
+        values = [arrow_values(column, data_type) for column, data_type in zip(columns, self._types, strict=True)]
         kind = self._kind
-        if kind is not None and lists and all(map(_is_trusted, kind.fields.values(), columns)):
-            return list(trusted_events(kind, lists))
-        values: list[Iterable[Any]] = [
-            some if read is None else map(read, some) for some, read in zip(lists, self._readers, strict=True)
-        ]
+        if kind is not None and values and all(map(_is_trusted, kind.fields.values(), columns)):
+            return list(trusted_events(kind, values))
         rows = zip(*values, strict=True)
         if kind is None:
             return [self._table.from_row(row) for row in rows]
@@ -276,6 +278,7 @@ _TRUSTED = {
     str: ("string", "large_string"),
     bool: ("bool",),
     bytes: ("binary", "large_binary"),
+    datetime: ("timestamp",),
 }
 """The types of Arrow whose values are of these classes: the constructor of a kind would keep them as they are."""
 
@@ -284,7 +287,7 @@ def _is_trusted(declared: FieldType, column: Any) -> bool:
     """Is every value of the column one of a field of this type, as it is? NaN is none: events have one of their own."""
     plain, admits_none = without_none(without_annotation(declared))
     plain = without_annotation(plain)
-    if not isinstance(plain, type) or str(column.type) not in _TRUSTED.get(plain, ()):
+    if not isinstance(plain, type) or str(column.type).partition("[")[0] not in _TRUSTED.get(plain, ()):
         return False
     missing: int = column.null_count
     if missing and not admits_none:

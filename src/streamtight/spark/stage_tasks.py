@@ -21,7 +21,7 @@ from pyspark.sql.types import DataType, StructType, TimestampType
 from streamtight.errors import SchemaError
 from streamtight.program.network import Network, require_later
 from streamtight.program.operators import Edge, Graph, Inlet, Outlet, Vertex, key_of, stable_hash
-from streamtight.spark.rows import Table, arrow_reader
+from streamtight.spark.rows import Table, arrow_values
 from streamtight.spark.sealed import opened, sealed
 from streamtight.stream.event import Event, Kind
 
@@ -102,12 +102,11 @@ class Enter:
         self._lanes = lanes
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        readers = [arrow_reader(data_type) for data_type in self._types]
         for batch in batches:
-            *columns, lanes, positions = (column.to_pylist() for column in batch.columns)
-            values = [c if read is None else map(read, c) for c, read in zip(columns, readers, strict=True)]
+            *columns, lanes, positions = batch.columns
+            values = map(arrow_values, columns, self._types)
             rows = map(self._table.from_row, zip(*values, strict=True))
-            made = self._packed(zip(lanes, positions, rows, strict=True))
+            made = self._packed(zip(lanes.to_pylist(), positions.to_pylist(), rows, strict=True))
             if made:
                 names = ("edge", "bucket", "lane", "rows")
                 yield batch.from_pydict(dict(zip(names, map(list, zip(*made, strict=True)), strict=True)))

@@ -90,7 +90,7 @@ def satisfying(
     accepted = (True, None) if maker.is_endless else (True,)
 
     def is_true(stream: Stream) -> bool:
-        word = _letters(stream, takes) if letter is None else map(letter, stream)
+        word = _letters(stream, takes) if letter is None else [letter(batch) for batch in stream]
         return wanted.evaluate(word) in accepted
 
     if not any(is_true(stream) for count in (TRIED // 10, TRIED) for stream in streams.examples(count)):

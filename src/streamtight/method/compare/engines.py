@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamtight.errors import DependenceError
-from streamtight.stream.dependence import Clause, Earlier, Select, key_getter
+from streamtight.stream.dependence import ANY, Clause, Earlier, Select, key_getter
 from streamtight.stream.event import Event, Kind
 
 Offer = Callable[[Event], bool]
@@ -763,6 +763,7 @@ class _TimeBook(_Book):
 def scan(desk: Desk, clauses: Sequence[Clause], equal: Callable[[Event, Event], bool] | None) -> Make:
     """Any relation and any equality: one plain queue for each side, looked through from the oldest."""
     known = desk.table(lambda kind: True)
+    relations = [_relates(clause) for clause in clauses]
 
     def make() -> Engine:
         waiting: tuple[deque[tuple[Event, int]], ...] = (deque(), deque())
@@ -780,8 +781,8 @@ def scan(desk: Desk, clauses: Sequence[Clause], equal: Callable[[Event, Event], 
                     if event == other if equal is None else equal(event, other):
                         del others[place]
                         return True
-                    for clause in clauses:
-                        if clause.relates(event, other):
+                    for relates in relations:
+                        if relates(event, other):
                             return desk.refute(side, event, position)
                 if not may_wait:
                     return desk.refute(side, event, position)
@@ -796,3 +797,9 @@ def scan(desk: Desk, clauses: Sequence[Clause], equal: Callable[[Event, Event], 
         return _engine(of_side, lambda side: bool(waiting[side]), unmatched)
 
     return make
+
+
+def _relates(clause: Clause) -> Callable[[Event, Event], bool]:
+    """What says whether it relates two events: its test alone, where there is nothing else to ask."""
+    is_bare = clause.left == clause.right == ANY and not clause.key and len(clause.pairwise) == 1
+    return clause.pairwise[0] if is_bare else clause.relates

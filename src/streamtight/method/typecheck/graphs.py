@@ -229,7 +229,7 @@ class _Alone:
 
 def _broken_law(operator: KeyedUnordered, items: Sequence[Event]) -> str | None:
     """Which law `combine` breaks on the summaries of these items."""
-    combine, values = operator.combine, [operator.identity, *map(operator.summary, items)]
+    combine, values = operator.combine, [operator.identity, *[operator.summary(item) for item in items]]
     for a, b in itertools.product(values, repeat=2):
         if combine(a, b) != combine(b, a):
             return f"combine({a!r}, {b!r}) is {combine(a, b)!r}, combine({b!r}, {a!r}) is {combine(b, a)!r}"
