@@ -61,7 +61,7 @@ class Pack:
         partition = _partition_number()
         for chunk, batch in enumerate(batches):
             *columns, buckets = batch.columns
-            values = map(arrow_values, columns, self._types)
+            values = [arrow_values(*pair) for pair in zip(columns, self._types, strict=True)]
             groups: dict[int, list[tuple[Any, ...]]] = {}
             for bucket, row in zip(buckets.to_pylist(), zip(*values, strict=True), strict=True):
                 groups.setdefault(bucket, []).append(row)

@@ -104,7 +104,7 @@ class Enter:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             *columns, lanes, positions = batch.columns
-            values = map(arrow_values, columns, self._types)
+            values = [arrow_values(*pair) for pair in zip(columns, self._types, strict=True)]
             rows = map(self._table.from_row, zip(*values, strict=True))
             made = self._packed(zip(lanes.to_pylist(), positions.to_pylist(), rows, strict=True))
             if made:
