@@ -69,7 +69,7 @@ SHAPES = {
     "marks": Shape(tight.same("key") | tight.barrier(is_mark)),
     "marks of a key": Shape(tight.same("key") & tight.between(is_mark, lambda event: True)),
     "between": Shape(tight.between(is_mark, is_even)),
-    "any": Shape(tight.depends(same_key), most=0.001),
+    "any": Shape(tight.depends(same_key), most=0.02),
     "bag, rounded": Shape(tight.unordered, "rounded", tight.equality(places={"value": 2})),
     "keyed, rounded": Shape(tight.same("key"), "rounded", tight.equality(places={"value": 2})),
 }

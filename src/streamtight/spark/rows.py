@@ -518,7 +518,7 @@ def _unambiguous(value: datetime | None) -> datetime | None:
 def arrow_values(column: Any, data_type: DataType) -> list[Any]:
     """The values of a column of Arrow, as PySpark gives them in rows."""
     if _is_number_of_time(data_type) and str(column.type).startswith("timestamp[us"):
-        # Of a number Python makes a time ten times as fast as of what Arrow gives.
+        # Of a number Python makes a time much faster than Arrow makes one with a zone, which has to be shifted then.
         with contextlib.suppress(OverflowError):  # beyond Python's calendar: told below, as ever
             numbers = column.cast("int64").to_pylist()
             return [None if number is None else _EPOCH + timedelta(microseconds=number) for number in numbers]
